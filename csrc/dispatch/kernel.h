@@ -1,0 +1,52 @@
+// A kernel of a pack, opened for one device: the one path from arguments to a launch that every front end takes.
+#pragma once
+
+#include "core/status.h"
+#include "drivers/driver.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace aotriton::dispatch {
+
+// The value of one argument, in the kernel's own order. What it is (a pointer, a stride, a number) the index says.
+struct Value {
+  std::uint64_t bits = 0;     // pointer, or the integer in two's complement, or the bits of `real`
+  double real = 0;            // of a floating-point scalar
+  aotriton_dtype dtype = AOTRITON_NONE;  // of a tensor
+  bool given = false;
+};
+
+struct Options {
+  const std::uint32_t* grid = nullptr;  // null: as the description declares
+  int config = -1;                      // -1: the look-up table decides
+  bool load = true;                     // decode and load the code object
+  bool launch = true;
+};
+
+// What dispatch considered, for people and programs. Filled only when asked for.
+class Trace;
+
+class Kernel {
+ public:
+  // Finds the pack that holds family/name for this device and verifies its index. `folder` "" is the search path.
+  static core::Result<std::shared_ptr<Kernel>> open(std::string_view folder, std::string_view family,
+                                                    std::string_view name, aotriton_device& device);
+  virtual ~Kernel() = default;
+
+  // Names of the arguments in order, and the position of one by name (-1: none): for callers by name.
+  virtual std::span<const std::string> argument_names() const = 0;
+  virtual int position(std::string_view name) const = 0;
+  // Fails unless the kernel's arguments are these, in this order: a front end's typed struct was generated for them.
+  virtual core::Status expect_arguments(std::span<const char* const> names) const = 0;
+
+  // values.size() == argument_names().size(). The trace is written whether or not the call succeeds.
+  virtual core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,
+                           std::string* trace_json) = 0;
+};
+
+}  // namespace aotriton::dispatch

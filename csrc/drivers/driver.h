@@ -1,0 +1,61 @@
+// The small interface that every way to run code presents: HIP (and what stands in for it: the simulator, the
+// recording library), CUDA, and the host. One Driver object per loaded driver library; devices are ordinals in it.
+#pragma once
+
+#include "core/status.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace aotriton::drivers {
+
+// What dispatch may know of a device: plain facts, gathered once. Dispatch is a pure function of these.
+struct Machine {
+  std::string target;       // gfx942, sm_90, host
+  std::string description;  // the driver's own name for the device
+  int compute_units = 0;
+  int warp_size = 0;
+  std::int64_t shared_memory = 0;  // the most that one block may have, in bytes
+  std::array<std::int64_t, 3> grid_limits{};
+};
+
+// A loaded code object's entry function; null is none.
+using Function = void*;
+
+struct Launch {
+  Function function = nullptr;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::uint32_t threads = 1;  // of a block, along x
+  std::uint32_t shared = 0;   // bytes of dynamic shared memory
+  void* const* parameters = nullptr;
+  std::size_t count = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  // `hip`, `cuda`, `host`, `sim`, `record`.
+  virtual const char* name() const = 0;
+  // Loads a code object on device `ordinal` and finds its entry; `shared` bytes of dynamic shared memory will be asked
+  // for, so limits are raised here. Called once per image and device, under the kernel's own lock.
+  virtual Result<Function> load(int ordinal, const void* image, std::size_t bytes, const char* symbol,
+                                std::uint32_t shared) = 0;
+  // Enqueues a launch. Never allocates, synchronises or locks.
+  virtual Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
+
+  template <typename T>
+  using Result = core::Result<T>;
+  using Status = core::Status;
+};
+
+}  // namespace aotriton::drivers
+
+// A device as the C API hands it out. `driver` is null for `target:…`, which can be asked but not launched on.
+struct aotriton_device {
+  std::string name;
+  aotriton::drivers::Driver* driver = nullptr;
+  int ordinal = 0;
+  aotriton::drivers::Machine machine;
+};
