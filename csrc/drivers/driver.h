@@ -40,14 +40,10 @@ class Driver {
   virtual const char* name() const = 0;
   // Loads a code object on device `ordinal` and finds its entry; `shared` bytes of dynamic shared memory will be asked
   // for, so limits are raised here. Called once per image and device, under the kernel's own lock.
-  virtual Result<Function> load(int ordinal, const void* image, std::size_t bytes, const char* symbol,
-                                std::uint32_t shared) = 0;
+  virtual core::Result<Function> load(int ordinal, const void* image, std::size_t bytes, const char* symbol,
+                                      std::uint32_t shared) = 0;
   // Enqueues a launch. Never allocates, synchronises or locks.
-  virtual Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
-
-  template <typename T>
-  using Result = core::Result<T>;
-  using Status = core::Status;
+  virtual core::Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
 };
 
 }  // namespace aotriton::drivers
