@@ -1,0 +1,32 @@
+# What goes into the prefix: headers, the CMake package, and below lib/ all that runs: libraries, packs, Python.
+# `PYTHONPATH=<prefix>/lib` serves for the Python part.
+
+include(CMakePackageConfigHelpers)
+
+set(package_folder lib/cmake/aotriton)
+install(TARGETS aotriton aotriton_v2 EXPORT aotriton_targets LIBRARY DESTINATION lib)
+install(EXPORT aotriton_targets FILE aotritonTargets.cmake DESTINATION ${package_folder})
+if(TARGET aotriton_record)
+  install(TARGETS aotriton_record LIBRARY DESTINATION lib)
+endif()
+install(DIRECTORY include/aotriton DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(FILES "${AOTRITON_CONFIG_INCLUDE_DIR}/aotriton/config.h" DESTINATION include/aotriton)
+
+configure_package_config_file(cmake/aotritonConfig.cmake.in "${PROJECT_BINARY_DIR}/aotritonConfig.cmake"
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/aotritonConfigVersion.cmake" COMPATIBILITY AnyNewerVersion)
+install(FILES "${PROJECT_BINARY_DIR}/aotritonConfig.cmake" "${PROJECT_BINARY_DIR}/aotritonConfigVersion.cmake"
+        DESTINATION ${package_folder})
+
+# The run-time part of the Python package: it needs neither Triton nor PyTorch.
+install(FILES aotriton/__init__.py aotriton/__main__.py aotriton/errors.py aotriton/targets.py aotriton/py.typed
+        DESTINATION lib/aotriton OPTIONAL)
+foreach(folder aotriton/runtime pyaotriton)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}")
+    install(DIRECTORY ${folder}/ DESTINATION lib/${folder} PATTERN "__pycache__" EXCLUDE)
+  endif()
+endforeach()
+
+if(NOT AOTRITON_NOIMAGE_MODE)
+  install(DIRECTORY "${AOTRITON_IMAGES_DIR}" DESTINATION lib)
+endif()
