@@ -1,0 +1,102 @@
+"""`aotriton explain`: where a problem goes on a device or target, and why. It calls what a launch calls."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from aotriton.cli.output import print_json
+from aotriton.cli.problems import explain_attention, explain_kernel
+
+__all__ = ["add", "run"]
+
+_EXAMPLES = """examples:
+  aotriton explain attn_fwd --target gfx942 --shape 2,8,512,64 --dtype fp16 --causal top-left
+  aotriton explain attn_fwd --device host --shape 1,8,37,64 --kv-heads 2 --seqlen-k 130
+  aotriton explain norm/rms_norm --packs build/packs --target sm_90 --arg X=fp16[37,1000] --arg W=fp16[1000] \\
+      --arg Y=fp16[37,1000] --arg Rows=37 --arg Columns=1000 --arg Epsilon=1e-6"""
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "explain",
+        help="say where a problem goes, and why",
+        description="Say which code object serves a problem, with what was turned down: the trace of the choice that a "
+        "launch would make. Nothing is loaded or launched. The exit code is 1 where nothing serves it.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", help="attn_fwd, or a kernel as FAMILY/KERNEL")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--target", help="a target, which need not be on this machine")
+    where.add_argument("--device", help="a device of this machine: hip:0, cuda:0, host, record:gfx942")
+    parser.add_argument("--packs", metavar="FOLDER", help="a folder of packs to search first")
+    parser.add_argument("--json", action="store_true", help="print the trace as JSON")
+    attention = parser.add_argument_group("the problem, for attn_fwd")
+    attention.add_argument("--shape", metavar="B,H,S,D", help="batch, heads, sequence length, head dim of the queries")
+    attention.add_argument("--dtype", default="fp16", choices=("fp16", "bf16", "fp32"), help="default: %(default)s")
+    attention.add_argument("--kv-heads", type=int, metavar="H", help="heads of keys and values; default: the queries'")
+    attention.add_argument("--seqlen-k", type=int, metavar="S", help="number of keys; default: the queries'")
+    attention.add_argument("--head-dim-v", type=int, metavar="D", help="head dim of the values; default: the queries'")
+    attention.add_argument("--causal", choices=("top-left", "bottom-right"), help="mask what comes later")
+    attention.add_argument("--window", metavar="LEFT,RIGHT", help="mask what is farther away than these")
+    attention.add_argument("--lse", action="store_true", help="ask for the log-sum-exp too")
+    kernel = parser.add_argument_group("the problem, for a kernel")
+    kernel.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument: a number, or a tensor as fp16[37,1000], with strides fp16[37,1000]:2000,1",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain one problem."""
+    device = f"target:{arguments.target}" if arguments.target else arguments.device
+    if arguments.what == "attn_fwd":
+        trace = explain_attention(arguments, device)
+    else:
+        trace = explain_kernel(arguments.what, arguments.arg, arguments.packs, device)
+    if arguments.json:
+        print_json(trace)
+    else:
+        print("\n".join(_lines(trace)))
+    return 0 if trace["status"] == "success" else 1
+
+
+def _lines(trace: dict[str, Any]) -> list[str]:
+    lines = [f"{trace['family']}/{trace['kernel']} on {trace['device']}: {trace['status']}"]
+    if trace.get("reason"):
+        lines.append(f"  reason       {trace['reason']}")
+    if trace.get("pack"):
+        lines.append(f"  pack         {trace['pack']}")
+    if trace.get("functional"):
+        lines.append(f"  functional   {trace['functional']['signature']}")
+    for item in trace.get("substituted", ()):
+        lines.append(f"  substituted  {item['axis']}: {item['requested']} → {item['used']}")
+    if trace.get("table"):
+        keys = ", ".join(f"{name} {key['value']} in bin {key['bin']}" for name, key in trace["table"]["keys"].items())
+        lines.append(f"  table        {trace['table']['source']}{': ' if keys else ''}{keys}")
+    if trace.get("config"):
+        lines.append(f"  config       {trace['config']['performance']}; {trace['config']['options']}")
+    if trace.get("image"):
+        image = trace["image"]
+        known = (f"{image[key]} {text}" for key, text in _RESOURCES.items() if image.get(key, -1) >= 0)
+        lines.append(f"  image        {', '.join(known)}")
+    if trace.get("grid"):
+        lines.append(f"  grid         {' × '.join(map(str, trace['grid']))}")
+    for item in trace.get("rejected", ()):
+        lines.append(f"  turned down  {item['functional']}\n               {item['reason']}")
+    lines += [f"  note         {text}" for text in trace.get("notes", ())]
+    return lines
+
+
+_RESOURCES = {
+    "shared": "bytes of shared memory",
+    "threads": "threads",
+    "registers": "registers",
+    "spills": "bytes of spills",
+}
