@@ -8,13 +8,14 @@
 
 namespace aotriton::core {
 
-// Runs `body`, which returns a Status, and reports it; std::bad_alloc and any other exception become statuses.
+// Runs `body`, which returns a Status, and reports it; std::bad_alloc and any other exception become statuses (the text
+// for the former is short enough to need no memory itself).
 template <typename Body>
 aotriton_status guarded(Body&& body) noexcept {
   try {
     return report(body());
   } catch (const std::bad_alloc&) {
-    return report(Status(AOTRITON_OUT_OF_MEMORY, "out of host memory"));
+    return report(Status(AOTRITON_OUT_OF_MEMORY, "out of memory"));
   } catch (const std::exception& error) {
     return report(Status(AOTRITON_INTERNAL_ERROR, std::string("internal error, please report: ") + error.what()));
   } catch (...) {
