@@ -1,0 +1,223 @@
+"""Kernels of any pack, by family and name: open, ask, load, launch."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import numbers
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from aotriton.errors import AotritonError, ArgumentError
+from aotriton.runtime import host
+from aotriton.runtime.abi import DTYPES, MAX_RANK, Argument, ArgumentKind, LaunchOptions, Tensor, write_tensor
+from aotriton.runtime.devices import Device, device_for, open_device, stream_handle
+from aotriton.runtime.library import check, library, take_text
+from aotriton.runtime.tensors import view_of
+from aotriton.runtime.view import TensorSpec, View
+
+__all__ = ["Kernel", "add_pack_path", "open_kernel", "pack_paths"]
+
+_TENSOR = Argument.tensor.offset
+
+
+def add_pack_path(folder: str | os.PathLike[str]) -> None:
+    """Searches a folder of packs before all others from now on.
+
+    Parameters
+    ----------
+    folder : path
+        A folder such as `aotriton.images`, with one folder per pack.
+
+    Raises
+    ------
+    AotritonError
+        It is no folder.
+    """
+    check(library().aotriton_add_pack_path(os.fsencode(folder)))
+
+
+def pack_paths() -> list[str]:
+    """The folders of packs that are searched, first one first."""
+    text = ctypes.c_void_p()
+    check(library().aotriton_pack_paths(ctypes.byref(text)))
+    return [str(path) for path in json.loads(take_text(text))]
+
+
+class _Arguments:
+    """Named arguments as the C API takes them."""
+
+    __slots__ = ("array", "first", "views")
+
+    def __init__(self, arguments: dict[str, Any], may_ask: bool) -> None:
+        given = {name: value for name, value in arguments.items() if value is not None}
+        self.array = (Argument * len(given))()
+        self.views: list[tuple[str, View]] = []
+        self.first: Any = None
+        for position, (name, value) in enumerate(given.items()):
+            slot = self.array[position]
+            slot.name = name.encode()
+            if isinstance(value, numbers.Integral):
+                slot.kind, slot.integer = ArgumentKind.INTEGER, _signed(int(value), name)
+            elif isinstance(value, numbers.Real):
+                slot.kind, slot.real = ArgumentKind.REAL, float(value)
+            else:
+                self._tensor(position, name, value, may_ask)
+
+    def _tensor(self, position: int, name: str, value: Any, may_ask: bool) -> None:
+        if isinstance(value, TensorSpec) and not may_ask:
+            raise ArgumentError(f"{name} is a TensorSpec, which has no memory; it can only be asked about")
+        view = view_of(value, name)
+        if len(view.shape) > MAX_RANK:
+            raise ArgumentError(f"{name} has {len(view.shape)} dimensions; kernels take at most {MAX_RANK}")
+        offset = position * ctypes.sizeof(Argument) + _TENSOR
+        self.array[position].kind = ArgumentKind.TENSOR
+        write_tensor(self.array, offset, view.data, DTYPES[view.dtype][0], view.shape, view.strides)
+        if not self.views:
+            self.first = value
+        self.views.append((name, view))
+
+
+def _signed(value: int, name: str) -> int:
+    """An integer as the 64 bits that the C API takes, in two's complement."""
+    if not -(1 << 63) <= value < 1 << 64:
+        raise ArgumentError(f"{name} is {value}, which 64 bits don't hold")
+    return value if value < 1 << 63 else value - (1 << 64)
+
+
+class Kernel:
+    """A kernel of a pack, opened for one device; `open_kernel` gives it.
+
+    Attributes
+    ----------
+    family, name : str
+        Its family and name.
+    device : Device
+        Where its launches go.
+    """
+
+    def __init__(self, family: str, name: str, device: Device, handle: ctypes.c_void_p) -> None:
+        self.family = family
+        self.name = name
+        self.device = device
+        self._handle = handle
+        self._closed = weakref.finalize(self, library().aotriton_kernel_close, handle)
+        self._closed.atexit = False  # the process takes it along
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.family}/{self.name} on {self.device.name})"
+
+    def launch(
+        self, *, grid: Sequence[int] | None = None, stream: Any = None, config: int | None = None, **arguments: Any
+    ) -> None:
+        """Enqueues one launch, with arguments by the names that the Triton function gives them.
+
+        Strides are taken from the tensors, performance arguments from the tables. A tensor that is None or not given is
+        null; any other argument that is missing is an error.
+
+        Parameters
+        ----------
+        grid : sequence of int, optional
+            One to three sizes, in place of the grid that the description declares.
+        stream : int or object, optional
+            As in `attn_fwd`.
+        config : int, optional
+            Position of the config to force, in place of the look-up table's choice.
+        **arguments
+            Tensors, integers, booleans and real numbers.
+
+        Raises
+        ------
+        ArgumentError, DeviceError, PackError, UnsupportedError
+            Nothing was launched.
+        """
+        given, options = self._prepare(grid, config, arguments, may_ask=False)
+        handle = stream_handle(stream, given.first, given.views[0][1]) if given.views else _plain_stream(stream)
+        with self._bounds(given):
+            check(library().aotriton_kernel_launch(self._handle, given.array, len(given.array), handle, options))
+
+    def load(self, *, config: int | None = None, **arguments: Any) -> None:
+        """Decodes and loads the code object that these arguments choose, so that the first launch finds it there."""
+        given, options = self._prepare(None, config, arguments, may_ask=True)
+        check(library().aotriton_kernel_load(self._handle, given.array, len(given.array), options))
+
+    def explain(
+        self, *, grid: Sequence[int] | None = None, config: int | None = None, **arguments: Any
+    ) -> dict[str, Any]:
+        """The trace of the choice that a launch with these arguments would make; tensors may be `TensorSpec`.
+
+        Raises
+        ------
+        AotritonError
+            There is no choice to explain.
+        """
+        given, options = self._prepare(grid, config, arguments, may_ask=True)
+        text = ctypes.c_void_p()
+        count = len(given.array)
+        status = library().aotriton_kernel_explain(self._handle, given.array, count, options, ctypes.byref(text))
+        trace = take_text(text)
+        try:
+            check(status)
+        except AotritonError:
+            if not trace:
+                raise
+        explained: dict[str, Any] = json.loads(trace)
+        return explained
+
+    def _prepare(
+        self, grid: Sequence[int] | None, config: int | None, arguments: dict[str, Any], may_ask: bool
+    ) -> tuple[_Arguments, Any]:
+        given = _Arguments(arguments, may_ask)
+        if any(view.device[1] >= 0 for _, view in given.views):
+            device_for(given.views, self.device)
+        options = LaunchOptions(ctypes.sizeof(LaunchOptions), None, -1 if config is None else config, 0)
+        if grid is not None:
+            sizes = (*grid, 1, 1)[:3]
+            if not 1 <= len(grid) <= 3 or any(not 0 <= size < 1 << 32 for size in sizes):
+                raise ArgumentError(f"grid is {tuple(grid)}; it is one to three sizes below 2**32")
+            options.grid = (ctypes.c_uint32 * 3)(*sizes)
+        return given, ctypes.byref(options)
+
+    @contextlib.contextmanager
+    def _bounds(self, given: _Arguments) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if self.device.driver == "host":
+                stack.enter_context(host.bounded([view.extent() for _, view in given.views]))
+            yield
+
+
+def _plain_stream(stream: Any) -> int:
+    return 0 if stream is None else stream_handle(stream, None, View(0, "i8", (), (), (1, -1)))
+
+
+def open_kernel(
+    family: str, name: str, folder: str | os.PathLike[str] | None = None, device: str | Device | None = None
+) -> Kernel:
+    """A kernel of a pack, opened for a device: finds the pack and checks its index, loads no code.
+
+    Parameters
+    ----------
+    family, name : str
+        The kernel's family and name.
+    folder : path, optional
+        A folder of packs; the search path (`pack_paths`) unless given.
+    device : str or Device, optional
+        What AOTRITON_DEVICE names, else the current GPU, unless given.
+
+    Raises
+    ------
+    DeviceError, PackError
+        There is no such device, or no pack with this kernel for it.
+    """
+    chosen = open_device(device)
+    handle = ctypes.c_void_p()
+    where = None if folder is None else os.fsencode(folder)
+    opened = library().aotriton_kernel_open(where, family.encode(), name.encode(), chosen.handle, ctypes.byref(handle))
+    check(opened)
+    return Kernel(family, name, chosen, handle)
+
+
+assert ctypes.sizeof(Tensor) == 16 + 16 * MAX_RANK  # what write_tensor lays out
