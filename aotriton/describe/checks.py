@@ -23,14 +23,15 @@ def check_constexpr(linked: Linked) -> None:
         runtime = [choice.text for choice in possible(linked.groups, group.spec) if not choice.constant]
         if name in constexpr and runtime:
             texts = ", ".join(runtime)
-            linked.problems.append(f"argument {name!r} is tl.constexpr in the source, but its choices have the type {texts}")
+            linked.problems.append(
+                f"argument {name!r} is tl.constexpr in the source, but its choices have the type {texts}"
+            )
     for name, (tensor, dimension) in linked.strides.items():
         if name in constexpr and linked.units.get(tensor) != dimension:
             linked.problems.append(f"stride {name!r} is tl.constexpr in the source, but it is known at launch only")
-    for argument in linked.arguments:
-        special = argument.name in linked.declaration.optional and _always_null(linked, argument.name)
-        if special:
-            linked.problems.append(f"optional names {argument.name!r}, which is null in every functional")
+    for name in linked.declaration.optional:
+        if name in linked.groups and _always_null(linked, name):
+            linked.problems.append(f"optional names {name!r}, which is null in every functional")
 
 
 def _always_null(linked: Linked, name: str) -> bool:
@@ -69,8 +70,8 @@ def _expression(linked: Linked, owner: str, text: object) -> Expression | None:
 
 def check_grid(linked: Linked) -> tuple[Expression, ...]:
     """Three expressions; or none where the caller gives the grid."""
-    texts = linked.declaration.grid
-    if isinstance(texts, str) or len(texts) > 3:
+    texts: object = linked.declaration.grid
+    if not isinstance(texts, tuple) or len(texts) > 3:
         linked.problems.append(f"the grid is {texts!r}; it is a tuple of up to three expressions")
         return ()
     padded = (*texts, "1", "1")[:3] if texts else ()
@@ -138,14 +139,14 @@ def _request(linked: Linked, axis: Axis, text: str) -> Expression | None:
     if axis.choices[0].kind in ("pointer", "scalar", "real"):
         linked.problems.append(f"{owner}: its choices are no integers or booleans")
     expression = _expression(linked, owner, text)
-    decided = [other.label for other in linked.axes[: linked.axes.index(axis)]]
+    # Dispatch decides axis by axis in canonical order, so a request sees what stands before it, and what callers give.
+    labels = [other.label for other in linked.axes]
+    later = [label for label in labels[labels.index(axis.label) :] if label in linked.declaration.request]
     for name in expression.names if expression else ():
         if name in linked.performance:
             linked.problems.append(f"{owner} reads {name!r}, which is a performance argument and decided later")
-        elif name in linked.groups and linked.groups[name].label in linked.declaration.request:
-            # Dispatch decides axis by axis in canonical order, so a request sees what stands before it.
-            if linked.groups[name].label not in decided:
-                linked.problems.append(f"{owner} reads {name!r}, which is decided later or by itself")
+        elif name in linked.groups and linked.groups[name].label in later:
+            linked.problems.append(f"{owner} reads {name!r}, which is decided later or by itself")
     return expression
 
 
@@ -184,7 +185,9 @@ def check_exclusions(linked: Linked) -> None:
             linked.problems.append("an exclusion has no reason; it is what users will read")
         for name in exclusion.targets or ():
             if name not in known:
-                linked.problems.append(f"the exclusion {exclusion.reason!r} names {name!r}, which is no target, family or vendor")
+                linked.problems.append(
+                    f"the exclusion {exclusion.reason!r} names {name!r}, which is no target, family or vendor"
+                )
 
 
 def settled_performance(choices: tuple[Choice, ...], value: object) -> bool:

@@ -1,7 +1,7 @@
 """Expressions over a kernel's arguments: grids, requests and conditions, in Python's syntax, kept as postfix steps.
 
-Only integers: a boolean counts as 0 or 1, a tensor as its address. Every part is evaluated, so both sides of `and`, `or`
-and `… if … else …` must be defined. The run time evaluates the same steps.
+Only integers: a boolean counts as 0 or 1, a tensor as its address. Every part is evaluated, so both sides of `and`,
+`or` and `… if … else …` must be defined. The run time evaluates the same steps.
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ class _Compiler:
 
     def call(self, name: str, operands: list[ast.expr]) -> None:
         if len(operands) < 2 or (name == "cdiv" and len(operands) > 2):
-            self.problems.append(f"{name} takes {'2' if name == 'cdiv' else 'two or more'} operands, not {len(operands)}")
+            self.problems.append(
+                f"{name} takes {'2' if name == 'cdiv' else 'two or more'} operands, not {len(operands)}"
+            )
             return
         self.fold(_CALLS[name], operands)
 

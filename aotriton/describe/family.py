@@ -74,7 +74,9 @@ def _import(where: str | Path) -> ModuleType:
     except DescriptionError:
         raise
     except Exception as error:
-        raise DescriptionError(str(where), [f"its module can't be imported: {type(error).__name__}: {error}"]) from error
+        raise DescriptionError(
+            str(where), [f"its module can't be imported: {type(error).__name__}: {error}"]
+        ) from error
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -93,28 +93,33 @@ class Functional:
         for argument in self.kernel.arguments:
             if argument.role == "performance":
                 continue
-            if argument.role == "stride":
-                constant = self._stride_constant(argument)
-                if constant is None:
-                    alignment = 8 if self.choice(argument.tensor or "").alignment >= 16 else 1
-                    parameters.append(Parameter(argument.name, argument.type or "u64", alignment))
-                else:
-                    constants[argument.name] = constant
-                    if not self.choice(argument.tensor or "").constant:
-                        fixed[argument.name] = constant
+            part = self._stride(argument) if argument.tensor is not None else self._other(argument)
+            if isinstance(part, Parameter):
+                parameters.append(part)
                 continue
-            choice = self.choice(argument.name)
-            if choice.constant:
-                constants[argument.name] = choice.value
-            else:
-                pointer = "*" if choice.kind == "pointer" else ""
-                parameters.append(Parameter(argument.name, pointer + choice.type, choice.alignment))
+            value, checked = part
+            constants[argument.name] = value
+            if checked and not isinstance(value, float | str):
+                fixed[argument.name] = int(value)
         return constants, tuple(parameters), fixed
 
-    def _stride_constant(self, argument: Argument) -> int | None:
+    def _stride(self, argument: Argument) -> Parameter | tuple[Value, bool]:
+        tensor = self.choice(argument.tensor or "")
         if self.kernel.argument(argument.tensor or "").unit == argument.dimension:
-            return 1
-        return 0 if self.choice(argument.tensor or "").constant else None
+            return 1, not tensor.constant
+        if tensor.constant:
+            return 0, False
+        return Parameter(argument.name, argument.type or "u64", 8 if tensor.alignment >= 16 else 1)
+
+    def _other(self, argument: Argument) -> Parameter | tuple[Value, bool]:
+        choice = self.choice(argument.name)
+        if not choice.constant:
+            return Parameter(argument.name, ("*" if choice.kind == "pointer" else "") + choice.type, choice.alignment)
+        # A constant that stands for a feature which is off is nobody's business. One that is settled for good, or that
+        # follows an axis (a head dim that isn't padded), is what the code relies on.
+        settled = argument.role == "choice" and not self.kernel.conditional(argument.name)
+        follows = argument.role == "scalar" and self.kernel.follows(argument.name, self.digits)
+        return choice.value, follows or (settled and argument.name not in self.kernel.axis_of)
 
     @property
     def constants(self) -> dict[str, Value]:
@@ -128,12 +133,15 @@ class Functional:
 
     @property
     def fixed(self) -> dict[str, int]:
-        """The strides of tensors that the code takes for constants: dispatch must check that they are."""
+        """What the code takes for a constant and dispatch must check where it is given.
+
+        Unit strides of tensors that are there, settled choices, and scalars that follow an axis.
+        """
         return dict(self._split[2])
 
     @cached_property
     def triton_signature(self) -> tuple[str, ...]:
-        """Each argument as Triton's ahead-of-time signatures write it (`*fp16:16`, `u64:8`, `1`), performance left out."""
+        """Each argument but performance as Triton's ahead-of-time signatures write it: `*fp16:16`, `u64:8`, `1`."""
         parameters = {parameter.argument: parameter for parameter in self.parameters}
         texts = []
         for argument in self.kernel.arguments:

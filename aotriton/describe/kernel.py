@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from aotriton.describe import checks
-from aotriton.describe.choices import Choice, Value
+from aotriton.describe.choices import Choice, Like, Value
 from aotriton.describe.config import Config
 from aotriton.describe.declaration import Declaration, Exclude, Key, Performance, Strides
 from aotriton.describe.expressions import Expression
 from aotriton.describe.functional import Functional
 from aotriton.describe.link import Linked, link
-from aotriton.describe.parameters import Argument, Axis, Group, possible, resolve
+from aotriton.describe.parameters import Argument, Axis, Group, branch, possible, resolve
 from aotriton.errors import ArgumentError, DescriptionError
 from aotriton.targets import TARGETS
 
@@ -128,12 +128,12 @@ class Kernel:
             "performance": MappingProxyType(linked.performance),
             "options": MappingProxyType(dict(declaration.options)),
             "_groups": linked.groups,
+            "_axis_of": {name: axis for axis in axes for name in axis.arguments},
             "_arguments": {argument.name: argument for argument in linked.arguments},
         }
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
-        if self.total:
-            self._probe()
+        self._probe()
 
     declaration: Declaration
     family: str
@@ -150,6 +150,7 @@ class Kernel:
     performance: Mapping[str, tuple[Choice, ...]]
     options: Mapping[str, Value]
     _groups: dict[str, Group]
+    _axis_of: dict[str, Axis]
     _arguments: dict[str, Argument]
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -193,6 +194,15 @@ class Kernel:
     def conditional(self, argument: str) -> bool:
         """Whether an argument's choice follows from others."""
         return argument in self._groups and not isinstance(self._groups[argument].spec, tuple)
+
+    def follows(self, argument: str, digits: Mapping[str, int]) -> bool:
+        """Whether an argument takes another's choice where the axes have these digits."""
+        return isinstance(branch(self._groups, argument, digits), Like)
+
+    @property
+    def axis_of(self) -> Mapping[str, Axis]:
+        """The axis that decides an argument in every functional, by argument."""
+        return self._axis_of
 
     def functional(self, number: int) -> Functional:
         """The functional of that number."""
@@ -238,7 +248,9 @@ class Kernel:
         unknown = sorted(set(given) - set(self.performance) - set(self.options))
         if unknown:
             there = ", ".join([*self.performance, *self.options])
-            raise ArgumentError(f"config of {self.title}: no performance argument or option {unknown[0]!r}; there are {there}")
+            raise ArgumentError(
+                f"config of {self.title}: no performance argument or option {unknown[0]!r}; there are {there}"
+            )
         for name, choices in self.performance.items():
             if name in given and not checks.settled_performance(choices, given[name]):
                 texts = ", ".join(choice.text for choice in choices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,9 +63,12 @@ def link(declaration: Declaration) -> Linked:
 
 
 def _performance(linked: Linked) -> None:
-    for name, performance in linked.declaration.performance.items():
+    declared: Mapping[str, object] = linked.declaration.performance
+    for name, performance in declared.items():
         if not isinstance(performance, Performance):
-            linked.problems.append(f"performance {name!r} is {performance!r}; it is written Performance(default, values)")
+            linked.problems.append(
+                f"performance {name!r} is {performance!r}; it is written Performance(default, values)"
+            )
             continue
         choices = parse_choices(performance.values)
         if isinstance(choices, str):
@@ -98,7 +101,9 @@ def _strides(linked: Linked) -> None:
             if name is None:
                 continue
             if name in linked.strides:
-                linked.problems.append(f"stride {name!r} is named twice: for {linked.strides[name][0]!r} and {tensor!r}")
+                linked.problems.append(
+                    f"stride {name!r} is named twice: for {linked.strides[name][0]!r} and {tensor!r}"
+                )
             linked.strides[name] = (tensor, dimension)
 
 
@@ -132,13 +137,19 @@ def _spec(linked: Linked, owner: str, value: Any, branch: bool = False) -> Spec:
         return (Choice("0", "integer", 0, "i8"),)
     if branch and len(choices) > 1:
         texts = ", ".join(choice.text for choice in choices)
-        linked.problems.append(f"choices of {owner}: a branch of When has one choice, not {texts}; Like(…) can follow an axis")
+        linked.problems.append(
+            f"choices of {owner}: a branch of When has one choice, not {texts}; Like(…) can follow an axis"
+        )
     return choices
 
 
 def _names(linked: Linked) -> None:
     """Every argument is declared once, and everything that is declared is an argument."""
-    homes = {"choices": linked.groups, "strides": linked.strides, "performance": linked.declaration.performance}
+    homes: dict[str, Collection[str]] = {
+        "choices": linked.groups,
+        "strides": linked.strides,
+        "performance": linked.declaration.performance,
+    }
     known = set(linked.function.arguments)
     where = f"the function {linked.function.name!r}"
     for home, names in homes.items():
@@ -147,7 +158,9 @@ def _names(linked: Linked) -> None:
     for name in linked.function.arguments:
         places = [home for home, names in homes.items() if name in names]
         if not places:
-            linked.problems.append(f"argument {name!r} of {where} is not declared: choices, strides or performance must name it")
+            linked.problems.append(
+                f"argument {name!r} of {where} is not declared: choices, strides or performance must name it"
+            )
         elif len(places) > 1:
             linked.problems.append(f"argument {name!r} is declared more than once: in {' and '.join(places)}")
 
@@ -159,7 +172,9 @@ def _links(linked: Linked) -> bool:
     for group in unique.values():
         for name in references(group.spec):
             if name not in linked.groups:
-                what = "a performance argument" if name in linked.declaration.performance else "no parameter with choices"
+                what = (
+                    "a performance argument" if name in linked.declaration.performance else "no parameter with choices"
+                )
                 linked.problems.append(f"choices of {group.label!r} depend on {name!r}, which is {what}")
                 good = False
     if not good:
@@ -243,7 +258,9 @@ def _argument(linked: Linked, name: str) -> Argument:
 def _tensor(linked: Linked, name: str, choices: tuple[Choice, ...]) -> Argument:
     wrong = [choice.text for choice in choices if choice.kind != "pointer" and choice.text != "0"]
     if wrong:
-        linked.problems.append(f"tensor {name!r} has the choice {', '.join(wrong)}; a tensor is a pointer, or 0 for null")
+        linked.problems.append(
+            f"tensor {name!r} has the choice {', '.join(wrong)}; a tensor is a pointer, or 0 for null"
+        )
     types = {choice.type for choice in choices if choice.kind == "pointer"}
     rank = linked.ranks.get(name, 1)
     return Argument(
@@ -280,4 +297,3 @@ def _follows(linked: Linked, name: str) -> str | None:
     while isinstance(group.spec, Like):
         group = linked.groups[group.spec.parameter]
     return group.label if isinstance(group.spec, tuple) else None
-

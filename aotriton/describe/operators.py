@@ -9,7 +9,7 @@ from aotriton.describe.choices import Value
 from aotriton.describe.declaration import Key
 from aotriton.describe.expressions import Expression, parse_expression
 from aotriton.describe.kernel import Kernel
-from aotriton.describe.parameters import Axis
+from aotriton.describe.parameters import Argument, Axis
 from aotriton.errors import DescriptionError
 from aotriton.targets import TARGETS
 
@@ -187,19 +187,16 @@ class Operator:
 
 def caller_arguments(kernel: Kernel) -> tuple[str, ...]:
     """What a caller must give: not strides or performance, nothing that follows from others or has one value only."""
-    requested = {axis.label for axis in kernel.axes if axis.request is not None}
-    names = []
-    for argument in kernel.arguments:
-        choices = kernel.choices_of(argument.name)
-        if argument.role == "tensor" and any(not choice.constant for choice in choices):
-            names.append(argument.name)
-        elif argument.role == "scalar":
-            names.append(argument.name)
-        elif argument.role == "choice" and argument.name not in requested and len(choices) > 1:
-            follows = kernel.conditional(argument.name)
-            if not follows:
-                names.append(argument.name)
-    return tuple(names)
+    return tuple(argument.name for argument in kernel.arguments if _asked_for(kernel, argument))
+
+
+def _asked_for(kernel: Kernel, argument: Argument) -> bool:
+    if argument.role == "tensor":
+        return any(not choice.constant for choice in kernel.choices_of(argument.name))
+    if argument.role == "choice":
+        axis = kernel.axis_of.get(argument.name)
+        return axis is not None and axis.request is None
+    return argument.role == "scalar"
 
 
 def _main_kernel(operator: Operator) -> Kernel | None:
@@ -242,7 +239,9 @@ def _argument_problems(operator: Operator, backend: Backend) -> list[str]:
         problems += [f"{where}: {name!r} is no argument of {title}" for name in step.names if name not in known]
         for name in caller_arguments(step.kernel):
             if step.names.get(name, name) not in operator._readable:
-                problems.append(f"{where}: argument {step.names.get(name, name)!r} of {title} is none of the operator's")
+                problems.append(
+                    f"{where}: argument {step.names.get(name, name)!r} of {title} is none of the operator's"
+                )
         if step.when is not None:
             problems += _condition_problems(operator, f"{where}: the condition of {title}", step.when)
     if backend.steps and all(step.when is not None for step in backend.steps):

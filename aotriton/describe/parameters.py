@@ -9,7 +9,18 @@ from typing import TypeAlias
 from aotriton.describe.choices import Choice, Like, When, same
 from aotriton.describe.expressions import Expression
 
-__all__ = ["Argument", "Axis", "Conditional", "Group", "Parameter", "Spec", "possible", "references", "resolve"]
+__all__ = [
+    "Argument",
+    "Axis",
+    "Conditional",
+    "Group",
+    "Parameter",
+    "Spec",
+    "branch",
+    "possible",
+    "references",
+    "resolve",
+]
 
 
 @dataclass(frozen=True)
@@ -142,16 +153,23 @@ def possible(groups: Mapping[str, Group], spec: Spec, *, declared: bool = False)
         return spec
     deciding = possible(groups, groups[spec.when.parameter].spec)
     holds = {spec.when.holds(choice.value) for choice in deciding}
-    branches = [branch for branch, outcome in ((spec.then, True), (spec.otherwise, False)) if declared or outcome in holds]
+    branches = [
+        branch for branch, outcome in ((spec.then, True), (spec.otherwise, False)) if declared or outcome in holds
+    ]
     return tuple(dict.fromkeys(choice for branch in branches for choice in possible(groups, branch, declared=declared)))
 
 
-def resolve(groups: Mapping[str, Group], name: str, digits: Mapping[str, int]) -> Choice:
-    """What an argument is in the functional whose axes have these digits (an axis of one choice needs none)."""
-    group = groups[name]
-    spec = group.spec
+def branch(groups: Mapping[str, Group], name: str, digits: Mapping[str, int]) -> tuple[Choice, ...] | Like:
+    """What an argument's conditions come to where the axes have these digits."""
+    spec = groups[name].spec
     while isinstance(spec, Conditional):
         spec = spec.then if spec.when.holds(resolve(groups, spec.when.parameter, digits).value) else spec.otherwise
+    return spec
+
+
+def resolve(groups: Mapping[str, Group], name: str, digits: Mapping[str, int]) -> Choice:
+    """What an argument is in the functional whose axes have these digits."""
+    spec = branch(groups, name, digits)
     if isinstance(spec, Like):
         return resolve(groups, spec.parameter, digits)
-    return spec[digits.get(group.label, 0)] if len(spec) > 1 else spec[0]
+    return spec[digits[groups[name].label]] if len(spec) > 1 else spec[0]
