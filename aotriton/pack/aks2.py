@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from aotriton.errors import PackError
 
-__all__ = ["Image", "Limits", "decode", "encode", "read_directory"]
+__all__ = ["Image", "Limits", "Record", "decode", "encode", "read_directory"]
 
 MAGIC = b"AKS2"
 _HEADER = struct.Struct("<4sIII")

@@ -1,0 +1,282 @@
+"""The index of one kernel in one pack: what dispatch needs, as the schema's JSON and as FlatBuffers bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from aotriton.describe import Argument, Axis, Choice, Config, Expression, Functional, Kernel, Parameter, Value, stem
+from aotriton.pack.schema import compile_index
+from aotriton.targets import Target
+
+if TYPE_CHECKING:
+    from aotriton.compile.objects import CodeObject
+    from aotriton.compile.tables import LookupTable
+
+__all__ = ["SCHEMA_VERSION", "Contents", "Exclusion", "Packed", "Part", "index_bytes", "index_of", "serves"]
+
+SCHEMA_VERSION = 1
+
+_SERVES = {"sm_80": ("sm_86", "sm_89")}
+"""Whose code other targets' devices run: cubins, within a major compute capability and from its lowest."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One functional as it goes into a pack.
+
+    Attributes
+    ----------
+    functional : Functional
+        What was compiled.
+    table : LookupTable
+        Which config serves which problem.
+    objects : tuple of CodeObject
+        One for each of the table's configs, in their order.
+    """
+
+    functional: Functional
+    table: LookupTable
+    objects: tuple[CodeObject, ...]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Functionals that have no code, and why: by the description, or a failure of the compiler that a flag allowed."""
+
+    reason: str
+    kind: Literal["described", "failed"]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One target's share of a kernel in a pack."""
+
+    target: Target
+    functionals: tuple[Packed, ...]
+    exclusions: tuple[Exclusion, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that one kernel's ZIP in one pack holds."""
+
+    kernel: Kernel
+    parts: tuple[Part, ...]
+
+
+@dataclass
+class _Pool:
+    """Numbers distinct things in the order in which they come."""
+
+    items: dict[Hashable, int] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, key: Hashable, row: Mapping[str, Any]) -> int:
+        if key not in self.items:
+            self.items[key] = len(self.rows)
+            self.rows.append(dict(row))
+        return self.items[key]
+
+
+@dataclass
+class _Writer:
+    kernel: Kernel
+    signatures: _Pool = field(default_factory=_Pool)
+    configs: _Pool = field(default_factory=_Pool)
+    tables: _Pool = field(default_factory=_Pool)
+
+    def __post_init__(self) -> None:
+        self.positions = {argument.name: place for place, argument in enumerate(self.kernel.arguments)}
+
+    def part(self, part: Part) -> dict[str, Any]:
+        packed = sorted(part.functionals, key=lambda one: one.functional.number)
+        return {
+            "name": part.target.name,
+            "functionals": [self.functional(one, part.target) for one in packed],
+            "exclusions": [
+                {"reason": one.reason, "kind": one.kind, "numbers": sorted(one.numbers)}
+                for one in sorted(part.exclusions, key=lambda one: (one.kind, one.reason))
+            ],
+            "serves": list(serves(part.target)),
+        }
+
+    def functional(self, packed: Packed, target: Target) -> dict[str, Any]:
+        functional, table = packed.functional, packed.table
+        configs = [self.config(config.for_target(target)) for config in table.configs]
+        images = zip(configs, packed.objects, strict=True)
+        return {
+            "number": functional.number,
+            "text": functional.signature,
+            "signature": self.signature(functional),
+            "table": self.table(table),
+            "configs": configs,
+            "images": [self.image(position, one) for position, one in images],
+        }
+
+    def signature(self, functional: Functional) -> int:
+        fixed = {**_settled(functional), **functional.fixed}
+        row = {
+            "parameters": [self.parameter(one) for one in functional.parameters],
+            "fixed": [{"argument": self.positions[name], "value": int(value)} for name, value in fixed.items()],
+        }
+        return self.signatures.add((functional.parameters, tuple(fixed.items())), row)
+
+    def parameter(self, one: Parameter) -> dict[str, Any]:
+        return {
+            "argument": self.positions[one.argument],
+            "type": one.type.removeprefix("*"),
+            "pointer": one.type.startswith("*"),
+            "alignment": one.alignment,
+        }
+
+    def config(self, config: Config) -> int:
+        row = {
+            "performance": config.performance_text,
+            "options": config.options_text,
+            "values": [
+                {"argument": self.positions[name], "integer": int(value), "text": repr(value)}
+                for name, value in config.performance
+            ],
+        }
+        return self.configs.add((row["performance"], row["options"]), row)
+
+    def table(self, table: LookupTable) -> int:
+        keys = [(name, tuple(bins)) for name, bins in table.keys]
+        row = {
+            "keys": [{"argument": self.positions[name], "bins": list(bins)} for name, bins in keys],
+            "cells": list(table.cells),
+            "source": table.source,
+        }
+        return self.tables.add((tuple(keys), tuple(table.cells), table.source), row)
+
+    def image(self, config: int, one: CodeObject) -> dict[str, Any]:
+        row = {
+            "config": config,
+            "name": stem(one.functional, one.config, one.target),
+            "sha256": list(bytes.fromhex(one.sha256)),
+            "bytes": len(one.image),
+            "shared": one.resources.shared,
+            "threads": one.resources.threads,
+            "num_ctas": one.resources.num_ctas,
+            "registers": one.resources.registers,
+            "spills": one.resources.spills,
+        }
+        return row if one.compiled_for is None else {**row, "compiled_for": one.compiled_for}
+
+
+def serves(target: Target) -> tuple[str, ...]:
+    """The other targets whose devices may run this one's code."""
+    return _SERVES.get(target.name, ())
+
+
+def index_of(contents: Contents, build: Mapping[str, str]) -> dict[str, Any]:
+    """The index as the schema's JSON; equal contents give an equal index.
+
+    Parameters
+    ----------
+    contents : Contents
+        The kernel's share of a pack.
+    build : mapping of str to str
+        What identifies the build: its set, the project's version. No date, so that equal builds give equal bytes.
+    """
+    kernel = contents.kernel
+    writer = _Writer(kernel)
+    parts = [writer.part(part) for part in sorted(contents.parts, key=lambda part: part.target.number)]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "family": kernel.family,
+        "kernel": kernel.name,
+        "symbol": kernel.symbol,
+        "arguments": [_argument(one, writer.positions) for one in kernel.arguments],
+        "axes": [_axis(one, writer.positions) for one in kernel.axes],
+        "signatures": writer.signatures.rows,
+        "configs": writer.configs.rows,
+        "tables": writer.tables.rows,
+        "targets": parts,
+        "grid": _grid(kernel.grid),
+        "description_hash": kernel.description_hash,
+        "compiler": _properties(_compilers(contents)),
+        "build": _properties(build),
+    }
+
+
+def index_bytes(contents: Contents, build: Mapping[str, str]) -> bytes:
+    """The index as it stands in the pack.
+
+    Raises
+    ------
+    BuildError
+        A number doesn't fit its field, or there is no FlatBuffers compiler.
+    """
+    return compile_index(index_of(contents, build))
+
+
+def _settled(functional: Functional) -> dict[str, Value]:
+    """The whole numbers that are constants in all code; a caller who gives such an argument is held to it."""
+    kernel = functional.kernel
+    moving = {name for axis in kernel.axes for name in axis.arguments}
+    return {
+        argument.name: functional.constants[argument.name]
+        for argument in kernel.arguments
+        if argument.role == "choice" and argument.name not in moving and not kernel.conditional(argument.name)
+        if isinstance(functional.constants[argument.name], int)
+    }
+
+
+def _argument(one: Argument, positions: Mapping[str, int]) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": one.name, "role": one.role, "type": one.type or "none"}
+    if one.role == "stride" and one.tensor is not None:
+        row |= {"tensor": positions[one.tensor], "dimension": one.dimension}
+    if one.role == "tensor":
+        row |= {"rank": one.rank, "optional": one.optional, "dense": one.dense}
+    return row
+
+
+def _axis(one: Axis, positions: Mapping[str, int]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "label": one.label,
+        "arguments": [positions[name] for name in one.arguments],
+        "choices": [_choice(choice) for choice in one.choices],
+        "radix_stride": one.stride,
+        "rule": one.rule,
+    }
+    if one.request is not None:
+        row["request"] = _expression(one.request)
+    if any(one.substitutes):
+        row["substitutes"] = [{"choices": list(numbers)} for numbers in one.substitutes]
+    return row
+
+
+def _choice(one: Choice) -> dict[str, Any]:
+    row: dict[str, Any] = {"text": one.text, "kind": one.kind, "type": one.type, "alignment": one.alignment}
+    if one.kind in ("integer", "boolean"):
+        row["integer"] = int(one.value)
+    elif one.kind == "real":
+        row["real"] = float(one.value)
+    return row
+
+
+def _expression(one: Expression) -> dict[str, Any]:
+    return {"text": one.text, "steps": [{"value": value, "operation": operation} for operation, value in one.steps]}
+
+
+def _grid(grid: Sequence[Expression]) -> list[dict[str, Any]]:
+    """Three expressions, the last ones 1 where fewer are declared; none where the caller gives the grid."""
+    one = {"text": "1", "steps": [{"value": 1, "operation": "constant"}]}
+    return [*map(_expression, grid), *([one] * (3 - len(grid)))] if grid else []
+
+
+def _compilers(contents: Contents) -> dict[str, str]:
+    """What identifies the compilers of all images; where they differ, all values."""
+    values: dict[str, set[str]] = {}
+    for compiler in {one.compiler for part in contents.parts for packed in part.functionals for one in packed.objects}:
+        for name, text in compiler.properties().items():
+            values.setdefault(name, set()).add(text)
+    return {name: ", ".join(sorted(texts)) for name, texts in sorted(values.items())}
+
+
+def _properties(values: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"key": key, "value": value} for key, value in dict(values).items()]
