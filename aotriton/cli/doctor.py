@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from aotriton.cli.output import print_json
 from aotriton.cli.zips import label
 from aotriton.errors import AotritonError
+from aotriton.runtime import drivers, library_path, pack_paths
+from aotriton.runtime.library import library
 
 __all__ = ["add", "run"]
 
@@ -39,19 +41,15 @@ def _build_tools() -> dict[str, str | None]:
 
 
 def _run_time() -> dict[str, Any]:
-    from aotriton.runtime.library import library, library_path, text_of
-
     try:
-        path = library_path()
-        version = library().aotriton_version().decode()
+        return {
+            "library": str(library_path()),
+            "version": library().aotriton_version().decode(),
+            "drivers": [asdict(driver) for driver in drivers()],
+            "pack_paths": pack_paths(),
+        }
     except AotritonError as error:
         return {"library": None, "reason": error.message, "hint": error.hint, "drivers": [], "pack_paths": []}
-    return {
-        "library": str(path),
-        "version": version,
-        "drivers": json.loads(text_of("aotriton_drivers_to_json")),
-        "pack_paths": json.loads(text_of("aotriton_pack_paths")),
-    }
 
 
 def _packs(folders: list[str]) -> dict[str, list[str]]:
@@ -76,7 +74,7 @@ def _print(found: dict[str, Any]) -> None:
     print(f"  library    {run_time['version']} ({run_time['library']})")
     for driver in run_time["drivers"]:
         state = ", ".join(driver["devices"]) if driver["available"] else f"not here: {driver['reason']}"
-        print(f"  {driver['driver']:<10} {state or 'no devices'}")
+        print(f"  {driver['name']:<10} {state or 'no devices'}")
     asked = os.environ.get("AOTRITON_DEVICE")
     print(f"  asked for  {asked}" if asked else "  asked for  nothing (AOTRITON_DEVICE is not set)")
     print("packs")

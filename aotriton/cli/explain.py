@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from aotriton.cli.arguments import parse_argument, parse_numbers
 from aotriton.cli.output import print_json
-from aotriton.cli.problems import explain_attention, explain_kernel
+from aotriton.errors import ArgumentError
+from aotriton.runtime import TensorSpec, add_pack_path, explain_attn_fwd, open_kernel
 
 __all__ = ["add", "run"]
 
@@ -40,7 +42,7 @@ def add(commands: Any) -> None:
     attention.add_argument("--seqlen-k", type=int, metavar="S", help="number of keys; default: the queries'")
     attention.add_argument("--head-dim-v", type=int, metavar="D", help="head dim of the values; default: the queries'")
     attention.add_argument("--causal", choices=("top-left", "bottom-right"), help="mask what comes later")
-    attention.add_argument("--window", metavar="LEFT,RIGHT", help="mask what is farther away than these")
+    attention.add_argument("--window", metavar="LEFT,RIGHT", help="mask what is farther away; -1: no limit")
     attention.add_argument("--lse", action="store_true", help="ask for the log-sum-exp too")
     kernel = parser.add_argument_group("the problem, for a kernel")
     kernel.add_argument(
@@ -48,7 +50,8 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an argument: a number, or a tensor as fp16[37,1000], with strides fp16[37,1000]:2000,1",
+        help="a number, or a tensor: fp16[37,1000], with strides fp16[37,1000]:2000,1, "
+        "with a base aligned to 2 bytes only fp16[37,1000]@2",
     )
     parser.set_defaults(run=run)
 
@@ -56,15 +59,40 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain one problem."""
     device = f"target:{arguments.target}" if arguments.target else arguments.device
-    if arguments.what == "attn_fwd":
-        trace = explain_attention(arguments, device)
-    else:
-        trace = explain_kernel(arguments.what, arguments.arg, arguments.packs, device)
+    trace = _attention(arguments, device) if arguments.what == "attn_fwd" else _kernel(arguments, device)
     if arguments.json:
         print_json(trace)
     else:
         print("\n".join(_lines(trace)))
     return 0 if trace["status"] == "success" else 1
+
+
+def _attention(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
+    if not arguments.shape:
+        raise ArgumentError("attn_fwd needs --shape", "--shape 2,8,512,64 is batch, heads, sequence length, head dim")
+    batch, heads, seqlen, dim = parse_numbers(arguments.shape, 4)
+    kv_heads = heads if arguments.kv_heads is None else arguments.kv_heads
+    seqlen_k = seqlen if arguments.seqlen_k is None else arguments.seqlen_k
+    dim_v = dim if arguments.head_dim_v is None else arguments.head_dim_v
+    shapes = (batch, heads, seqlen, dim), (batch, kv_heads, seqlen_k, dim), (batch, kv_heads, seqlen_k, dim_v)
+    left_right = parse_numbers(arguments.window, 2) if arguments.window else None
+    if arguments.packs:
+        add_pack_path(arguments.packs)
+    return explain_attn_fwd(
+        *(TensorSpec(shape, arguments.dtype) for shape in shapes),
+        causal=arguments.causal.replace("-", "_") if arguments.causal else False,
+        window=(left_right[0], left_right[1]) if left_right else None,
+        lse=True if arguments.lse else None,
+        device=device,
+    )
+
+
+def _kernel(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
+    family, slash, name = arguments.what.partition("/")
+    if not slash:
+        raise ArgumentError(f"`{arguments.what}` is no operator", "attn_fwd is one; a kernel is named FAMILY/KERNEL")
+    given = dict(parse_argument(text) for text in arguments.arg)
+    return open_kernel(family, name, arguments.packs, device).explain(**given)
 
 
 def _lines(trace: dict[str, Any]) -> list[str]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
-import json
 from pathlib import Path
 from typing import Any
 
 from aotriton.cli.output import print_json, print_table, size_text
 from aotriton.cli.zips import find_zips, label
-from aotriton.runtime.abi import Status
-from aotriton.runtime.library import check, library, take_text
+from aotriton.runtime import verify_zip
 
 __all__ = ["add", "run"]
 
@@ -28,19 +25,9 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def _report(path: Path) -> dict[str, Any]:
-    text = ctypes.c_void_p()
-    status = library().aotriton_verify_zip(str(path).encode(), ctypes.byref(text))
-    report = take_text(text)
-    if not report or status not in (Status.SUCCESS, Status.BAD_PACK):
-        check(status)
-    result: dict[str, Any] = json.loads(report)
-    return result
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Check all ZIPs that were named; 1 if any is damaged."""
-    reports = [(path, _report(path)) for where in arguments.path for path in find_zips(where)]
+    reports = [(path, verify_zip(path)) for where in arguments.path for path in find_zips(where)]
     if arguments.json:
         print_json([report for _, report in reports])
     else:

@@ -1,0 +1,49 @@
+"""The command line as a whole: its parser, and errors turned into messages and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from aotriton.cli import build, demo, doctor, explain, inspect, targets, verify
+from aotriton.cli.output import EXIT_CODES, complain
+from aotriton.errors import AotritonError, ArgumentError
+
+__all__ = ["main", "parser"]
+
+_COMMANDS = (targets, build, inspect, explain, verify, doctor, demo)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the parser of the whole command line, which the reference page is generated from too."""
+    top = argparse.ArgumentParser(
+        prog="aotriton",
+        description="Compile Triton kernels ahead of time for many GPUs, look into packs, and explain choices.",
+        epilog="exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in _COMMANDS:
+        command.add(commands)
+    return top
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; the entry point of `aotriton`."""
+    arguments = parser().parse_args(words)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except ArgumentError as error:
+        complain(error)
+        return 2
+    except AotritonError as error:
+        complain(error)
+        return 3
+    except BrokenPipeError:  # a reader such as `head` has seen enough
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("\ninterrupted; what was done is kept", file=sys.stderr)
+        return 130
+    return code
