@@ -20,10 +20,10 @@ __all__ = ["clusters", "write_kernel"]
 
 
 def clusters(contents: Contents) -> dict[str, tuple[CodeObject, ...]]:
-    """The code objects of each functional over all targets of the pack, smallest target number first."""
+    """The code objects of each functional over all targets of the pack, in the order of its parts."""
     found: dict[int, list[CodeObject]] = {}
     names: dict[int, str] = {}
-    for part in sorted(contents.parts, key=lambda part: part.target.number):
+    for part in contents.parts:
         for packed in part.functionals:
             names[packed.functional.number] = packed.functional.signature
             found.setdefault(packed.functional.number, []).extend(packed.objects)

@@ -12,7 +12,6 @@ from aotriton.targets import Target
 
 if TYPE_CHECKING:
     from aotriton.compile.objects import CodeObject
-    from aotriton.compile.tables import LookupTable
 
 __all__ = ["SCHEMA_VERSION", "Contents", "Exclusion", "Packed", "Part", "index_bytes", "index_of", "serves"]
 
@@ -30,14 +29,16 @@ class Packed:
     ----------
     functional : Functional
         What was compiled.
-    table : LookupTable
-        Which config serves which problem.
+    keys, cells, source
+        The look-up table; a cell is the number of an object.
     objects : tuple of CodeObject
-        One for each of the table's configs, in their order.
+        Its code, one for each config.
     """
 
     functional: Functional
-    table: LookupTable
+    keys: tuple[tuple[str, tuple[int, ...]], ...]
+    cells: tuple[int, ...]
+    source: str
     objects: tuple[CodeObject, ...]
 
 
@@ -61,7 +62,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """All that one kernel's ZIP in one pack holds."""
+    """All that one kernel's ZIP in one pack holds.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    parts : tuple of Part
+        Each target's share, in the order in which a cluster's images stand.
+    """
 
     kernel: Kernel
     parts: tuple[Part, ...]
@@ -104,14 +113,14 @@ class _Writer:
         }
 
     def functional(self, packed: Packed, target: Target) -> dict[str, Any]:
-        functional, table = packed.functional, packed.table
-        configs = [self.config(config.for_target(target)) for config in table.configs]
+        functional = packed.functional
+        configs = [self.config(one.config.for_target(target)) for one in packed.objects]
         images = zip(configs, packed.objects, strict=True)
         return {
             "number": functional.number,
             "text": functional.signature,
             "signature": self.signature(functional),
-            "table": self.table(table),
+            "table": self.table(packed),
             "configs": configs,
             "images": [self.image(position, one) for position, one in images],
         }
@@ -143,14 +152,13 @@ class _Writer:
         }
         return self.configs.add((row["performance"], row["options"]), row)
 
-    def table(self, table: LookupTable) -> int:
-        keys = [(name, tuple(bins)) for name, bins in table.keys]
+    def table(self, packed: Packed) -> int:
         row = {
-            "keys": [{"argument": self.positions[name], "bins": list(bins)} for name, bins in keys],
-            "cells": list(table.cells),
-            "source": table.source,
+            "keys": [{"argument": self.positions[name], "bins": list(bins)} for name, bins in packed.keys],
+            "cells": list(packed.cells),
+            "source": packed.source,
         }
-        return self.tables.add((tuple(keys), tuple(table.cells), table.source), row)
+        return self.tables.add((packed.keys, packed.cells, packed.source), row)
 
     def image(self, config: int, one: CodeObject) -> dict[str, Any]:
         row = {
@@ -184,7 +192,7 @@ def index_of(contents: Contents, build: Mapping[str, str]) -> dict[str, Any]:
     """
     kernel = contents.kernel
     writer = _Writer(kernel)
-    parts = [writer.part(part) for part in sorted(contents.parts, key=lambda part: part.target.number)]
+    parts = [writer.part(part) for part in contents.parts]
     return {
         "schema_version": SCHEMA_VERSION,
         "family": kernel.family,

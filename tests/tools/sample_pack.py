@@ -19,7 +19,7 @@ from aotriton.compile.host import host_object
 from aotriton.compile.objects import CodeObject, Compiler, Resources
 from aotriton.compile.tables import LookupTable
 from aotriton.compile.task import Task
-from aotriton.describe import Config, Exclude, Functional, Kernel, Key, Performance
+from aotriton.describe import Config, Exclude, Functional, Kernel, Key, Performance, Strides
 from aotriton.pack.clusters import write_kernel
 from aotriton.pack.index import Contents, Exclusion, Packed, Part
 from aotriton.targets import Target, parse_target
@@ -40,10 +40,10 @@ def axpy() -> Kernel:
             "N": "i32",
         },
         ranks={"X": 1, "Y": 1},
-        strides={"X": ("stride_x",), "Y": ("stride_y",)},
+        strides={"X": ("stride_x",), "Y": Strides(("stride_y",), unit=None)},
         performance={"BLOCK": Performance(64, [16, 64, 256, 1024])},
         options={"waves_per_eu": 2, "num_warps": 4, "num_stages": 1},
-        keys=(Key("N"), Key("stride_x")),
+        keys=(Key("N"), Key("stride_y")),
         grid=("cdiv(N, BLOCK)",),
         substitutes={"X": {"*fp32:16": ["*fp32"], "*fp16:16": ["*fp16"]}},
         exclude=(Exclude("fp64 is not described here", when=lambda f, target: f["X"] == "*fp64"),),
@@ -55,7 +55,7 @@ def table(kernel: Kernel) -> LookupTable:
     configs = tuple(
         kernel.config({"BLOCK": block, "num_warps": warps}) for block, warps in ((64, 1), (256, 4), (1024, 8))
     )
-    return LookupTable((("N", (64, 4096, 1 << 20)), ("stride_x", (1, 16))), (0, 0, 1, 0, 2, 1), configs, "made up")
+    return LookupTable((("N", (64, 4096, 1 << 20)), ("stride_y", (1, 16))), (0, 0, 1, 0, 2, 1), configs, "made up")
 
 
 def fake_object(functional: Functional, config: Config, target: Target) -> CodeObject:
@@ -85,9 +85,8 @@ def part(kernel: Kernel, target: Target) -> Part:
             numbers["failed"].append(functional.number)
         else:
             used = table(kernel)
-            used = LookupTable(used.keys, used.cells, tuple(c.for_target(target) for c in used.configs), used.source)
-            objects = tuple(make(kernel, functional, config, target) for config in used.configs)
-            packed.append(Packed(functional, used, objects))
+            objects = tuple(make(kernel, functional, config.for_target(target), target) for config in used.configs)
+            packed.append(Packed(functional, used.keys, used.cells, used.source, objects))
     exclusions = (
         Exclusion("fp64 is not described here", "described", tuple(numbers["described"])),
         Exclusion("Timeout: the compiler took more than 480 s", "failed", tuple(numbers["failed"])),
