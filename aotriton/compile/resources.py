@@ -1,0 +1,108 @@
+"""What a binary says of itself: registers, scratch, shared memory, entry symbol. No vendor tool is asked."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+
+from aotriton.compile.elf import Elf
+from aotriton.compile.objects import Resources
+from aotriton.errors import CompileError
+from aotriton.targets import Target
+
+__all__ = ["read_resources"]
+
+# Attributes of the section .nv.info, whose 4-byte-headed records hold a symbol's number and a value.
+# Checked against `cuobjdump -res-usage` and `ptxas -v` in tests/compile/pool.
+_REGISTERS, _STACK, _HAS_VALUE = 0x2F, 0x12, 4
+_FUNCTION, _LOCAL = 2, 0
+_AMD_METADATA = 32
+
+
+def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, seconds: float) -> Resources:
+    """The resources of a binary.
+
+    Parameters
+    ----------
+    image : bytes
+        The binary, an ELF file.
+    metadata : mapping
+        What the compiler said beside it: `name`, `shared`, `num_warps`, `num_ctas`, `warp_size`, scratch sizes.
+    target : Target
+        What it was compiled for.
+    seconds : float
+        How long that took.
+
+    Raises
+    ------
+    CompileError
+        The binary can't be launched on the target: it asks for scratch that nobody allocates, for more shared memory
+        than there is, or doesn't hold its kernel.
+    """
+    for kind in ("global_scratch_size", "profile_scratch_size"):
+        if metadata.get(kind, 0):
+            raise CompileError(f"the kernel asks for {metadata[kind]} bytes of {kind[:-5]}, which no launch allocates")
+    shared, name = int(metadata["shared"]), str(metadata["name"])
+    if shared > target.shared_memory:
+        raise CompileError(
+            f"the kernel needs {shared} bytes of shared memory, {target.name} has {target.shared_memory}",
+            "choose smaller blocks or fewer stages for this target",
+        )
+    details = _amd(Elf(image), name) if target.vendor == "amd" else _nvidia(Elf(image), name)
+    warps, warp_size = int(metadata["num_warps"]), int(metadata.get("warp_size", target.warp_size))
+    return Resources(
+        shared=shared,
+        threads=warps * warp_size,
+        num_warps=warps,
+        num_ctas=int(metadata.get("num_ctas", 1)),
+        registers=details.pop("registers"),
+        spills=details.pop("spills"),
+        symbol=name,
+        seconds=seconds,
+        details=tuple(sorted(details.items())),
+    )
+
+
+def _amd(elf: Elf, name: str) -> dict[str, int]:
+    for owner, kind, _, description in elf.notes():
+        if owner == "AMDGPU" and kind == _AMD_METADATA:
+            kernels = msgpack.unpackb(description)["amdhsa.kernels"]
+            found = [kernel for kernel in kernels if kernel[".name"] == name]
+            if not found:
+                break
+            numbers = {key[1:]: value for key, value in found[0].items() if isinstance(value, int)}
+            # On gfx90a and later vgpr_count is the unified file's: AGPRs are part of it.
+            return {**numbers, "registers": numbers["vgpr_count"], "spills": numbers["private_segment_fixed_size"]}
+    raise CompileError(f"the code object has no metadata of a kernel {name!r}")
+
+
+def _nvidia(elf: Elf, name: str) -> dict[str, int]:
+    kernel = next((s for s in elf.symbols() if s.name == name and s.kind == _FUNCTION and s.binding != _LOCAL), None)
+    info = elf.section(".nv.info")
+    if kernel is None or info is None:
+        raise CompileError(f"the cubin has no kernel {name!r}")
+    values = {(attribute, symbol): value for attribute, symbol, value in _records(elf.data(info))}
+    if (_REGISTERS, kernel.number) not in values:
+        raise CompileError(f"the cubin doesn't say how many registers {name!r} takes")
+    static = elf.section(f".nv.shared.{name}")
+    return {
+        "registers": values[_REGISTERS, kernel.number],
+        "spills": values.get((_STACK, kernel.number), 0),
+        "static_shared": 0 if static is None else static.size,
+        "code_size": kernel.size,
+    }
+
+
+def _records(data: bytes) -> list[tuple[int, int, int]]:
+    records, offset = [], 0
+    while offset + 4 <= len(data):
+        form, attribute, size = struct.unpack_from("<BBH", data, offset)
+        offset += 4
+        if form == _HAS_VALUE:
+            if size == 8 and offset + 8 <= len(data):
+                records.append((attribute, *struct.unpack_from("<II", data, offset)))
+            offset += size
+    return records
