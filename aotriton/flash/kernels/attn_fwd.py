@@ -35,22 +35,17 @@ def is_given(pointer):
 
 
 @triton.jit
-def load_tile(
-    base, first, rows, columns, stride, WIDTH: tl.constexpr, ROWS: tl.constexpr, CHECK_ROWS: tl.constexpr,
-    CHECK_COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """ROWS rows from `first` on, as one tensor per part of WIDTH; what lies outside of rows x columns reads as 0."""
-    # The first row's offset is scalar and 64 bits wide before it is multiplied; so is the offset inside of the tile.
-    base += first.to(tl.int64) * stride
-    row = tl.arange(0, ROWS)
+def load_tile(base, row, rows, columns, stride, WIDTH: tl.constexpr, CHECK_ROWS: tl.constexpr,
+              CHECK_COLUMNS: tl.constexpr):  # fmt: skip
+    """The given rows of a matrix as one tensor per part of WIDTH; what lies outside of rows x columns reads as 0."""
     parts = ()
     for i in tl.static_range(len(parts_of(WIDTH))):
         column = start_of(WIDTH, i) + tl.arange(0, parts_of(WIDTH)[i])
         pointers = base + (row.to(tl.int64)[:, None] * stride + column[None, :])
         if CHECK_ROWS and CHECK_COLUMNS:
-            part = tl.load(pointers, (first + row < rows)[:, None] & (column < columns)[None, :], 0.0)
+            part = tl.load(pointers, (row < rows)[:, None] & (column < columns)[None, :], 0.0)
         elif CHECK_ROWS:
-            part = tl.load(pointers, (first + row < rows)[:, None], 0.0)
+            part = tl.load(pointers, (row < rows)[:, None], 0.0)
         elif CHECK_COLUMNS:
             part = tl.load(pointers, (column < columns)[None, :], 0.0)
         else:
@@ -60,14 +55,11 @@ def load_tile(
 
 
 @triton.jit
-def store_tile(base, first, rows, columns, stride, parts, WIDTH: tl.constexpr, ROWS: tl.constexpr,
-               CHECK_COLUMNS: tl.constexpr):  # fmt: skip
+def store_tile(base, row, rows, columns, stride, parts, WIDTH: tl.constexpr, CHECK_COLUMNS: tl.constexpr):
     """Writes what `load_tile` would read, and nothing outside of rows x columns."""
-    base += first.to(tl.int64) * stride
-    row = tl.arange(0, ROWS)
     for i in tl.static_range(len(parts_of(WIDTH))):
         column = start_of(WIDTH, i) + tl.arange(0, parts_of(WIDTH)[i])
-        inside = (first + row < rows)[:, None]
+        inside = (row < rows)[:, None]
         if CHECK_COLUMNS:
             inside = inside & (column < columns)[None, :]
         value = parts[i].to(base.dtype.element_ty)
@@ -128,13 +120,13 @@ def split_blocks(first, last, left, right, columns, BLOCK: tl.constexpr):
 
 @triton.jit
 def attend(
-    acc, maximum, total, q, K, V, stride_kn, stride_vn, scale, first_row, left, right, keys, begin, hole, hole_size,
+    acc, maximum, total, q, K, V, stride_kn, stride_vn, scale, row, left, right, keys, begin, hole, hole_size,
     end, Hdim_qk, Hdim_vo, WIDTH: tl.constexpr, PADDED_HEAD: tl.constexpr, WINDOWED: tl.constexpr,
     MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, PRE_LOAD_V: tl.constexpr,
 ):  # fmt: skip
     """Online softmax over `end - begin` key blocks from `begin` on, of which those from `hole` on lie further right."""
+    key = tl.arange(0, BLOCK_N)
     if MASKED and WINDOWED:
-        row = first_row + tl.arange(0, BLOCK_M)
         lowest = row - left
         highest = tl.minimum(row + right, keys - 1)
     for step in range(begin, end):
@@ -143,12 +135,15 @@ def attend(
         else:
             block = step
         first = block * BLOCK_N
-        k = load_tile(K, first, keys, Hdim_qk, stride_kn, WIDTH, BLOCK_N, MASKED, PADDED_HEAD)
+        # The block's offset is a scalar and in 64 bits before it is multiplied; the offsets inside of it never change.
+        K_block = K + first.to(tl.int64) * stride_kn
+        V_block = V + first.to(tl.int64) * stride_vn
+        k = load_tile(K_block, key, keys - first, Hdim_qk, stride_kn, WIDTH, MASKED, PADDED_HEAD)
         if PRE_LOAD_V:
-            v = load_tile(V, first, keys, Hdim_vo, stride_vn, WIDTH, BLOCK_N, MASKED, PADDED_HEAD)
+            v = load_tile(V_block, key, keys - first, Hdim_vo, stride_vn, WIDTH, MASKED, PADDED_HEAD)
         score = product_of_rows(q, k, WIDTH)
         if MASKED:
-            column = first + tl.arange(0, BLOCK_N)
+            column = first + key
             if WINDOWED:
                 visible = (column[None, :] >= lowest[:, None]) & (column[None, :] <= highest[:, None])
             else:
@@ -168,7 +163,7 @@ def attend(
         total = total * decay + tl.sum(p, 1)
         maximum = new_maximum
         if not PRE_LOAD_V:
-            v = load_tile(V, first, keys, Hdim_vo, stride_vn, WIDTH, BLOCK_N, MASKED, PADDED_HEAD)
+            v = load_tile(V_block, key, keys - first, Hdim_vo, stride_vn, WIDTH, MASKED, PADDED_HEAD)
         p = p.to(V.dtype.element_ty)
         new_acc = ()
         for i in tl.static_range(len(parts_of(WIDTH))):
@@ -213,7 +208,10 @@ def forward_tile(
     Q += batch * stride_qz + head * stride_qh
     K += batch * stride_kz + head_k * stride_kh
     V += batch * stride_vz + head_k * stride_vh
-    q = load_tile(Q, first_row, Max_seqlen_q, Hdim_qk, stride_qm, BLOCK_DMODEL, BLOCK_M, True, PADDED_HEAD)
+    # Rows are counted from the tensor's start, not the tile's: else their offsets are the same for each tile that a
+    # persistent program draws, the compiler keeps them in registers meanwhile, and the loops over the keys spill.
+    row = first_row + tl.arange(0, BLOCK_M)
+    q = load_tile(Q, row, Max_seqlen_q, Hdim_qk, stride_qm, BLOCK_DMODEL, True, PADDED_HEAD)
     # A negative scale's sign goes to the queries, exactly: what follows relies on a scale that is not negative.
     sign = tl.where(Sm_scale < 0, -1.0, 1.0)
     signed_q = ()
@@ -226,13 +224,13 @@ def forward_tile(
     total = tl.zeros([BLOCK_M], tl.float32)
 
     acc, maximum, total = attend(
-        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, first_row, left, right, Max_seqlen_k,
+        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
         full_begin, 0, 0, full_end, Hdim_qk, Hdim_vo, BLOCK_DMODEL, PADDED_HEAD, WINDOWED, False, BLOCK_M, BLOCK_N,
         PRE_LOAD_V,
     )  # fmt: skip
     full = full_end - full_begin
     acc, maximum, total = attend(
-        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, first_row, left, right, Max_seqlen_k,
+        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
         begin, full_begin, full, end - full, Hdim_qk, Hdim_vo, BLOCK_DMODEL, PADDED_HEAD, WINDOWED, True, BLOCK_M,
         BLOCK_N, PRE_LOAD_V,
     )  # fmt: skip
@@ -245,12 +243,11 @@ def forward_tile(
         # Not a product with 0: the accumulator may hold 0 * inf from a value that the row does not see.
         out = out + (tl.where(unseeing[:, None], 0.0, acc[i] * factor[:, None]),)
     Out += batch * stride_oz + head * stride_oh
-    store_tile(Out, first_row, Max_seqlen_q, Hdim_vo, stride_om, out, BLOCK_DMODEL, BLOCK_M, PADDED_HEAD)
+    store_tile(Out, row, Max_seqlen_q, Hdim_vo, stride_om, out, BLOCK_DMODEL, PADDED_HEAD)
     if is_given(L):
-        row = tl.arange(0, BLOCK_M)
         lse = tl.where(unseeing, float("-inf"), (maximum + tl.log2(total)) * LN_2)
-        L += head_and_batch.to(tl.int64) * Max_seqlen_q + first_row
-        tl.store(L + row, lse, first_row + row < Max_seqlen_q)
+        L += head_and_batch.to(tl.int64) * Max_seqlen_q
+        tl.store(L + row, lse, row < Max_seqlen_q)
 
 
 @triton.jit
