@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from aotriton.cli.arguments import parse_argument, parse_numbers
-from aotriton.cli.output import print_json
+from aotriton.cli.output import HelpText, print_json
+from aotriton.cli.trace import trace_lines
 from aotriton.errors import ArgumentError
 from aotriton.runtime import TensorSpec, add_pack_path, explain_attn_fwd, open_kernel
 
@@ -27,7 +28,7 @@ def add(commands: Any) -> None:
         description="Say which code object serves a problem, with what was turned down: the trace of the choice that a "
         "launch would make. Nothing is loaded or launched. The exit code is 1 where nothing serves it.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     parser.add_argument("what", help="attn_fwd, or a kernel as FAMILY/KERNEL")
     where = parser.add_mutually_exclusive_group(required=True)
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(trace)
     else:
-        print("\n".join(_lines(trace)))
+        print("\n".join(trace_lines(trace)))
     return 0 if trace["status"] == "success" else 1
 
 
@@ -91,40 +92,5 @@ def _kernel(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
     family, slash, name = arguments.what.partition("/")
     if not slash:
         raise ArgumentError(f"`{arguments.what}` is no operator", "attn_fwd is one; a kernel is named FAMILY/KERNEL")
-    given = dict(parse_argument(text) for text in arguments.arg)
+    given: dict[str, Any] = dict(parse_argument(text) for text in arguments.arg)
     return open_kernel(family, name, arguments.packs, device).explain(**given)
-
-
-def _lines(trace: dict[str, Any]) -> list[str]:
-    lines = [f"{trace['family']}/{trace['kernel']} on {trace['device']}: {trace['status']}"]
-    if trace.get("reason"):
-        lines.append(f"  reason       {trace['reason']}")
-    if trace.get("pack"):
-        lines.append(f"  pack         {trace['pack']}")
-    if trace.get("functional"):
-        lines.append(f"  functional   {trace['functional']['signature']}")
-    for item in trace.get("substituted", ()):
-        lines.append(f"  substituted  {item['axis']}: {item['requested']} → {item['used']}")
-    if trace.get("table"):
-        keys = ", ".join(f"{name} {key['value']} in bin {key['bin']}" for name, key in trace["table"]["keys"].items())
-        lines.append(f"  table        {trace['table']['source']}{': ' if keys else ''}{keys}")
-    if trace.get("config"):
-        lines.append(f"  config       {trace['config']['performance']}; {trace['config']['options']}")
-    if trace.get("image"):
-        image = trace["image"]
-        known = (f"{image[key]} {text}" for key, text in _RESOURCES.items() if image.get(key, -1) >= 0)
-        lines.append(f"  image        {', '.join(known)}")
-    if trace.get("grid"):
-        lines.append(f"  grid         {' × '.join(map(str, trace['grid']))}")
-    for item in trace.get("rejected", ()):
-        lines.append(f"  turned down  {item['functional']}\n               {item['reason']}")
-    lines += [f"  note         {text}" for text in trace.get("notes", ())]
-    return lines
-
-
-_RESOURCES = {
-    "shared": "bytes of shared memory",
-    "threads": "threads",
-    "registers": "registers",
-    "spills": "bytes of spills",
-}

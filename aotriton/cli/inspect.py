@@ -10,7 +10,7 @@ from aotriton.cli.output import print_json, print_table, size_text
 from aotriton.cli.zips import find_zips, label
 from aotriton.errors import PackError
 
-__all__ = ["add", "run", "summaries"]
+__all__ = ["add", "print_summaries", "run", "summaries"]
 
 
 def add(commands: Any) -> None:
@@ -77,12 +77,16 @@ def _summary(target: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_folder(path: Path, as_json: bool) -> None:
-    found = summaries(path)
     if as_json:
-        print_json(found)
-        return
+        print_json(summaries(path))
+    else:
+        print_summaries(path)
+
+
+def print_summaries(path: Path) -> None:
+    """Print a table with a row for each kernel and target at or below a path."""
     head = ("kernel", "target", "functionals", "code objects", "size", "registers", "with spills", "excluded")
-    print_table(head, [_row(summary) for summary in found])
+    print_table(head, [_row(summary) for summary in summaries(path)])
 
 
 def _row(summary: dict[str, Any]) -> tuple[object, ...]:

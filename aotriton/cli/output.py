@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -10,7 +11,7 @@ from typing import Any, TextIO
 
 from aotriton.errors import AotritonError
 
-__all__ = ["EXIT_CODES", "complain", "note", "print_json", "print_table", "size_text"]
+__all__ = ["EXIT_CODES", "HelpText", "complain", "note", "print_json", "print_table", "size_text"]
 
 EXIT_CODES = {
     0: "done",
@@ -20,6 +21,13 @@ EXIT_CODES = {
     130: "interrupted",
 }
 """What each exit code means, for every command."""
+
+
+class HelpText(argparse.HelpFormatter):
+    """Help with descriptions wrapped, and examples, which have lines of their own, left as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 def _painted(text: str, colour: str, stream: TextIO) -> str:

@@ -18,8 +18,8 @@ ROWS, COLUMNS, EPSILON = 37, 1000, 1e-6
 
 
 def build(packs: Path) -> None:
-    command = [sys.executable, "-m", "aotriton", "build", "--family", HERE / "description.py", "--target", "host"]
-    subprocess.run([*command, "--out", packs], check=True)
+    command = [sys.executable, "-m", "aotriton", "build", "--target", "host", "--out", packs]
+    subprocess.run([*command, "--family", HERE / "description.py", "--set", HERE / "set.json"], check=True)
 
 
 def main() -> int:

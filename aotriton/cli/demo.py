@@ -1,0 +1,91 @@
+"""`aotriton demo`: what the packs hold, and attention from them on a device, against float64."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aotriton.cli.inspect import print_summaries
+from aotriton.cli.output import print_table
+from aotriton.errors import PackError
+from aotriton.runtime import attn_fwd, explain_attn_fwd, pack_paths
+
+__all__ = ["add", "run"]
+
+
+def add(commands: Any) -> None:
+    """Add the command's parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "demo",
+        help="show the packs, and run attention from them",
+        description="Show what the packs on the search path hold, and run flash attention from them on a few problems, "
+        "with the largest error against float64. The exit code is 1 if an error is too large.",
+    )
+    parser.add_argument("--device", default="host", help="where to run (default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    title: str
+    query: tuple[int, int, int, int]
+    key: tuple[int, int, int, int]
+    options: dict[str, Any]
+
+
+_PROBLEMS = (
+    _Problem("fp16, 37 rows, head dim 64", (1, 2, 37, 64), (1, 2, 37, 64), {}),
+    _Problem("fp16, causal, 4 heads on 2", (1, 4, 50, 64), (1, 2, 50, 64), {"causal": True}),
+    _Problem("fp16, decoding: 1 row, 70 keys", (1, 2, 1, 64), (1, 2, 70, 64), {"causal": "bottom_right"}),
+    _Problem("fp16, window of 8, head dim 40", (1, 2, 37, 40), (1, 2, 37, 40), {"window": (8, 0)}),
+)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show and run."""
+    folders = [Path(folder) for folder in pack_paths() if any(Path(folder).glob("*/*/*.zip"))]
+    if not folders:
+        raise PackError(
+            f"no packs lie in {', '.join(pack_paths())}", "`make demo` builds them, or `aotriton build --set demo`"
+        )
+    print(f"Packs in {folders[0]}, compiled ahead of time on this machine:\n")
+    print_summaries(folders[0])
+    print(f"\nAttention from them on {arguments.device}, against float64:\n")
+    solved = [_solve(problem, arguments.device) for problem in _PROBLEMS]
+    print_table(
+        ("problem", "largest error", "seconds", "config"),
+        [(one.title, f"{one.error:.1e}", f"{one.seconds:.2f}", one.config) for one in solved],
+    )
+    return 0 if all(one.error < _TOLERANCE for one in solved) else 1
+
+
+# Outputs are means of values that fp16 holds to 2⁻¹¹ of their size, which stays below 4; P is rounded to fp16 as well.
+_TOLERANCE = 4e-3
+
+
+@dataclass(frozen=True)
+class _Solved:
+    title: str
+    error: float
+    seconds: float
+    config: str
+
+
+def _solve(problem: _Problem, device: str) -> _Solved:
+    import numpy as np
+
+    from aotriton.flash.reference import attention
+
+    random = np.random.default_rng(20)
+    shapes = (problem.query, problem.key, problem.key)
+    q, k, v = (random.standard_normal(shape).astype(np.float16) for shape in shapes)
+    trace = explain_attn_fwd(q, k, v, device=device, **problem.options)
+    out = np.full(problem.query, np.nan, np.float16)
+    started = time.perf_counter()
+    attn_fwd(q, k, v, out=out, device=device, **problem.options)
+    seconds = time.perf_counter() - started
+    error = float(np.abs(out - attention(q, k, v, **problem.options)).max())
+    return _Solved(problem.title, error, seconds, trace["config"]["performance"])
