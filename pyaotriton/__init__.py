@@ -9,10 +9,6 @@ from pyaotriton.errors import hipError_t, last_error
 from pyaotriton.runtime import Stream, get_name_suffix, hipDeviceSynchronize, hipGetLastError
 from pyaotriton.tensors import T0, T1, T2, T4, DType
 
-# The original exports the values of its enumerations at module level too.
-globals().update(DType.__members__)
-globals().update(hipError_t.__members__)
-
 __all__ = [
     "DType",
     "Stream",
@@ -26,6 +22,9 @@ __all__ = [
     "hipGetLastError",
     "last_error",
     "v3",
-    *DType.__members__,
-    *hipError_t.__members__,
 ]
+
+# The original exports the values of its enumerations at module level too.
+for _values in (DType.__members__, hipError_t.__members__):
+    globals().update(_values)
+    __all__ += list(_values)

@@ -2,7 +2,7 @@
 
 from aotriton.runtime.attention import attn_fwd, can_attn_fwd, explain_attn_fwd
 from aotriton.runtime.capability import Capability
-from aotriton.runtime.devices import Device, DriverInfo, devices, drivers, open_device
+from aotriton.runtime.device import Device, DriverInfo, devices, drivers, open_device
 from aotriton.runtime.kernels import Kernel, add_pack_path, open_kernel, pack_paths
 from aotriton.runtime.library import library_path
 from aotriton.runtime.view import TensorSpec

@@ -21,7 +21,7 @@ from aotriton.runtime.abi import (
     write_tensor,
 )
 from aotriton.runtime.capability import Capability
-from aotriton.runtime.devices import Device, device_for, stream_handle
+from aotriton.runtime.device import Device, device_for, stream_handle
 from aotriton.runtime.library import check, library, take_text
 from aotriton.runtime.tensors import empty_like, view_of
 from aotriton.runtime.view import TensorSpec, View, contiguous_strides

@@ -9,7 +9,7 @@ from typing import Any
 from aotriton.errors import ArgumentError
 from aotriton.runtime.view import View, contiguous_strides
 
-__all__ = ["CPU", "CUDA", "ROCM", "HOST_MEMORY", "current_stream", "exchange_view", "protocol_view"]
+__all__ = ["CPU", "CUDA", "CUDA_MANAGED", "ROCM", "HOST_MEMORY", "current_stream", "exchange_view", "protocol_view"]
 
 CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 10, 11, 13
 HOST_MEMORY = frozenset({CPU, CUDA_HOST, ROCM_HOST})

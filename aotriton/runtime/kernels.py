@@ -14,7 +14,7 @@ from typing import Any
 from aotriton.errors import AotritonError, ArgumentError
 from aotriton.runtime import host
 from aotriton.runtime.abi import DTYPES, MAX_RANK, Argument, ArgumentKind, LaunchOptions, Tensor, write_tensor
-from aotriton.runtime.devices import Device, device_for, open_device, stream_handle
+from aotriton.runtime.device import Device, device_for, open_device, stream_handle
 from aotriton.runtime.library import check, library, take_text
 from aotriton.runtime.tensors import view_of
 from aotriton.runtime.view import TensorSpec, View

@@ -12,7 +12,7 @@ from typing import Any
 from aotriton.errors import AotritonError, ArgumentError, DeviceError, PackError, UnsupportedError
 from aotriton.runtime.abi import API, Status
 
-__all__ = ["check", "last_error", "library", "library_path", "take_text", "text_of", "when_opened"]
+__all__ = ["check", "last_error", "library", "library_path", "pending", "take_text", "text_of", "when_opened"]
 
 _CLASSES: dict[int, type[AotritonError]] = {
     Status.INVALID_ARGUMENT: ArgumentError,
