@@ -1,0 +1,231 @@
+// CUDA's driver face: the functions that the library uses and those that its tests do. A context is its device.
+#include "record/recorder.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#define RECORD_API extern "C" __attribute__((visibility("default")))
+
+using namespace aotriton::record;
+
+namespace {
+
+thread_local std::vector<Device*> contexts;
+
+template <typename Body>
+int call(const char* function, Body&& body, InCapture in_capture = InCapture::allowed) {
+  return Recorder::instance().call(function, in_capture, body);
+}
+
+Device* current() { return contexts.empty() ? nullptr : contexts.back(); }
+
+const char* error_name(int error) {
+  switch (error) {
+    case kSuccess: return "CUDA_SUCCESS";
+    case kInvalidValue: return "CUDA_ERROR_INVALID_VALUE";
+    case kOutOfMemory: return "CUDA_ERROR_OUT_OF_MEMORY";
+    case kNoDevice: return "CUDA_ERROR_NO_DEVICE";
+    case kInvalidDevice: return "CUDA_ERROR_INVALID_DEVICE";
+    case kInvalidImage: return "CUDA_ERROR_INVALID_IMAGE";
+    case kInvalidContext: return "CUDA_ERROR_INVALID_CONTEXT";
+    case kNoBinaryForGpu: return "CUDA_ERROR_NO_BINARY_FOR_GPU";
+    case kInvalidHandle: return "CUDA_ERROR_INVALID_HANDLE";
+    case kNotFound: return "CUDA_ERROR_NOT_FOUND";
+    case kCaptureUnsupported: return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+    default: return "CUDA_ERROR_UNKNOWN";
+  }
+}
+
+}  // namespace
+
+RECORD_API int cuInit(unsigned) {
+  return call("cuInit", [](Recorder& r) { return r.devices(Face::cuda).empty() ? kNoDevice : kSuccess; });
+}
+
+RECORD_API int cuDeviceGetCount(int* count) {
+  return call("cuDeviceGetCount", [&](Recorder& r) {
+    *count = static_cast<int>(r.devices(Face::cuda).size());
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuDeviceGet(int* device, int ordinal) {
+  return call("cuDeviceGet", [&](Recorder& r) {
+    *device = ordinal;
+    return r.device(Face::cuda, ordinal) == nullptr ? kInvalidDevice : kSuccess;
+  });
+}
+
+RECORD_API int cuDeviceGetName(char* name, int bytes, int ordinal) {
+  return call("cuDeviceGetName", [&](Recorder& r) {
+    const Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    std::snprintf(name, static_cast<std::size_t>(bytes), "recording %s", device->facts->target);
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuDeviceGetAttribute(int* value, int attribute, int ordinal) {
+  return call("cuDeviceGetAttribute", [&](Recorder& r) {
+    const Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    const int capability = std::atoi(device->facts->target + 3);  // of sm_90
+    switch (attribute) {
+      case 5: *value = 0x7fffffff; return kSuccess;                     // MAX_GRID_DIM_X
+      case 6: case 7: *value = 65535; return kSuccess;                  // MAX_GRID_DIM_Y, Z
+      case 10: *value = device->facts->warp_size; return kSuccess;      // WARP_SIZE
+      case 16: *value = device->facts->compute_units; return kSuccess;  // MULTIPROCESSOR_COUNT
+      case 75: *value = capability / 10; return kSuccess;               // COMPUTE_CAPABILITY_MAJOR
+      case 76: *value = capability % 10; return kSuccess;               // COMPUTE_CAPABILITY_MINOR
+      case 97: *value = static_cast<int>(device->facts->shared_memory); return kSuccess;  // MAX_SHARED_…_OPTIN
+      default: return kInvalidValue;
+    }
+  });
+}
+
+RECORD_API int cuGetErrorName(int error, const char** text) {
+  *text = error_name(error);
+  return kSuccess;
+}
+
+RECORD_API int cuGetErrorString(int error, const char** text) {
+  *text = error_text(error);
+  return kSuccess;
+}
+
+// ---- contexts ----
+
+RECORD_API int cuDevicePrimaryCtxRetain(Device** context, int ordinal) {
+  return call("cuDevicePrimaryCtxRetain", [&](Recorder& r) {
+    *context = r.device(Face::cuda, ordinal);
+    return *context == nullptr ? kInvalidDevice : kSuccess;
+  });
+}
+
+RECORD_API int cuCtxGetCurrent(Device** context) {
+  return call("cuCtxGetCurrent", [&](Recorder&) {
+    *context = current();
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuCtxSetCurrent(Device* context) {
+  return call("cuCtxSetCurrent", [&](Recorder&) {
+    if (!contexts.empty()) contexts.pop_back();
+    if (context != nullptr) contexts.push_back(context);
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuCtxPushCurrent_v2(Device* context) {
+  return call("cuCtxPushCurrent", [&](Recorder&) {
+    contexts.push_back(context);
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuCtxPopCurrent_v2(Device** context) {
+  return call("cuCtxPopCurrent", [&](Recorder&) {
+    if (contexts.empty()) return kInvalidContext;
+    if (context != nullptr) *context = contexts.back();
+    contexts.pop_back();
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuCtxGetDevice(int* ordinal) {
+  return call("cuCtxGetDevice", [&](Recorder&) {
+    if (current() == nullptr) return kInvalidContext;
+    *ordinal = current()->ordinal;
+    return kSuccess;
+  });
+}
+
+// ---- code ----
+
+RECORD_API int cuModuleLoadDataEx(Module** module, const void* image, unsigned, int*, void**) {
+  return call("cuModuleLoadDataEx", [&](Recorder& r) -> int {
+    return current() == nullptr ? int{kInvalidContext} : r.load(*current(), image, module);
+  }, InCapture::forbidden);
+}
+
+RECORD_API int cuModuleUnload(Module* module) {
+  return call("cuModuleUnload", [&](Recorder& r) { return r.unload(module); }, InCapture::forbidden);
+}
+
+RECORD_API int cuModuleGetFunction(Function** function, Module* module, const char* name) {
+  return call("cuModuleGetFunction", [&](Recorder& r) { return r.find(module, name, function); });
+}
+
+RECORD_API int cuFuncSetAttribute(Function* function, int attribute, int value) {
+  constexpr int kMaxDynamicShared = 8;
+  return call("cuFuncSetAttribute", [&](Recorder& r) -> int {
+    return attribute == kMaxDynamicShared ? r.set_dynamic_limit(function, value) : int{kInvalidValue};
+  });
+}
+
+RECORD_API int cuFuncSetCacheConfig(Function*, int) {
+  return call("cuFuncSetCacheConfig", [](Recorder&) { return kSuccess; });
+}
+
+RECORD_API int cuLaunchKernel(Function* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z, unsigned shared, Stream* stream, void** parameters, void**) {
+  const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
+  return call("cuLaunchKernel", [&](Recorder& r) -> int {
+    if (current() == nullptr) return kInvalidContext;
+    return r.launch(Face::cuda, function, current(), grid, stream, parameters);
+  });
+}
+
+// ---- streams ----
+
+RECORD_API int cuStreamCreate(Stream** stream, unsigned) {
+  return call("cuStreamCreate", [&](Recorder& r) {
+    if (current() == nullptr) return kInvalidContext;
+    *stream = r.make_stream(*current());
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuStreamDestroy_v2(Stream* stream) {
+  return call("cuStreamDestroy", [&](Recorder& r) { return r.drop_stream(stream); });
+}
+
+RECORD_API int cuStreamGetCtx(Stream* stream, Device** context) {
+  return call("cuStreamGetCtx", [&](Recorder& r) {
+    const Stream* ours = r.known(stream);
+    *context = ours != nullptr ? ours->device : current();
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuStreamBeginCapture_v2(Stream* stream, int) {
+  return call("cuStreamBeginCapture", [&](Recorder& r) { return r.set_capturing(stream, true); });
+}
+
+RECORD_API int cuStreamEndCapture(Stream* stream, void** graph) {
+  return call("cuStreamEndCapture", [&](Recorder& r) {
+    if (graph != nullptr) *graph = nullptr;
+    return r.set_capturing(stream, false);
+  });
+}
+
+RECORD_API int cuStreamSynchronize(Stream*) {
+  return call("cuStreamSynchronize", [](Recorder&) { return kSuccess; }, InCapture::forbidden);
+}
+
+RECORD_API int cuCtxSynchronize() {
+  return call("cuCtxSynchronize", [](Recorder&) { return kSuccess; }, InCapture::forbidden);
+}
+
+// ---- memory: the host's ----
+
+RECORD_API int cuMemAlloc_v2(void** memory, std::size_t bytes) {
+  return call("cuMemAlloc", [&](Recorder& r) { return r.allocate(memory, bytes); }, InCapture::forbidden);
+}
+
+RECORD_API int cuMemFree_v2(void* memory) {
+  return call("cuMemFree", [&](Recorder& r) { return r.release(memory); }, InCapture::forbidden);
+}
