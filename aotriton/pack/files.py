@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from aotriton.errors import BuildError, BusyError
 
-__all__ = ["Staged", "folder_lock", "remove_leftovers"]
+__all__ = ["Staged", "explained", "folder_lock", "remove_leftovers"]
 
 LOCK = ".lock"
 _SUFFIX = ".part"
@@ -112,17 +112,21 @@ class Staged:
                 file.flush()
                 os.fsync(file.fileno())
 
+    def __len__(self) -> int:
+        return len(self._pending)
+
     def staged(self, path: Path) -> Path:
         """Where the content of `path` is until `commit`."""
         return self._pending[path]
 
     def commit(self) -> None:
         """Move every file to its place, in the order in which they were opened."""
-        for path, temporary in list(self._pending.items()):
+        moved = list(self._pending.items())
+        for path, temporary in moved:
             with explained(path):
                 temporary.replace(path)
                 del self._pending[path]
-        for folder in {path.parent for path in self._pending}:
+        for folder in {path.parent for path, _ in moved}:
             _sync(folder)
 
     def __enter__(self) -> Staged:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from aotriton.compile.objects import CodeObject, Failure
 from aotriton.describe import Functional, Kernel
 from aotriton.pack.index import Contents, Exclusion, Packed, Part
 from aotriton.targets import Target
 
 if TYPE_CHECKING:
-    from aotriton.compile.objects import CodeObject, Failure
-    from aotriton.compile.plan import Plan
+    from aotriton.compile.planning import Plan
     from aotriton.compile.tables import LookupTable
     from aotriton.compile.task import Task
 
-__all__ = ["contents_of", "group_tasks", "order_targets"]
+__all__ = ["contents_of", "group_tasks", "order_targets", "pack_functional"]
 
 
 def order_targets(targets: Iterable[Target], image_order: Sequence[str] = ()) -> tuple[Target, ...]:
@@ -94,12 +94,10 @@ def pack_functional(
 
     A cell whose config failed takes the config of the nearest cell, and the table's source says so.
     """
-    from aotriton.compile.objects import CodeObject
-
-    objects = [one for one in map(results.__getitem__, tasks) if isinstance(one, CodeObject)]
+    outcomes = [results[task] for task in tasks]
+    objects = [one for one in outcomes if isinstance(one, CodeObject)]
     if not objects:
-        reasons = dict.fromkeys(f"{f.status}: {f.reason}" for f in map(results.__getitem__, tasks) if not _compiled(f))
-        return "; ".join(reasons)
+        return "; ".join(dict.fromkeys(f"{one.status}: {one.reason}" for one in outcomes if isinstance(one, Failure)))
     numbers = {one.config: number for number, one in enumerate(objects)}
     target = tasks[0].target
     wanted = [numbers.get(table.configs[cell].for_target(target)) for cell in table.cells]
@@ -107,10 +105,6 @@ def pack_functional(
     lost = len(tasks) - len(objects)
     note = f"; {lost} config(s) of it failed to compile, their neighbours serve" if lost and None in wanted else ""
     return Packed(functional, table.keys, tuple(cells), table.source + note, tuple(objects))
-
-
-def _compiled(outcome: CodeObject | Failure) -> bool:
-    return hasattr(outcome, "image")
 
 
 def _nearest(cells: Sequence[int | None], place: int) -> int:

@@ -13,7 +13,17 @@ from aotriton.targets import Target
 if TYPE_CHECKING:
     from aotriton.compile.objects import CodeObject
 
-__all__ = ["SCHEMA_VERSION", "Contents", "Exclusion", "Packed", "Part", "index_bytes", "index_of", "serves"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Contents",
+    "Exclusion",
+    "Packed",
+    "Part",
+    "compilers",
+    "index_bytes",
+    "index_of",
+    "serves",
+]
 
 SCHEMA_VERSION = 1
 
@@ -206,7 +216,7 @@ def index_of(contents: Contents, build: Mapping[str, str]) -> dict[str, Any]:
         "targets": parts,
         "grid": _grid(kernel.grid),
         "description_hash": kernel.description_hash,
-        "compiler": _properties(_compilers(contents)),
+        "compiler": _properties(compilers(contents)),
         "build": _properties(build),
     }
 
@@ -220,6 +230,15 @@ def index_bytes(contents: Contents, build: Mapping[str, str]) -> bytes:
         A number doesn't fit its field, or there is no FlatBuffers compiler.
     """
     return compile_index(index_of(contents, build))
+
+
+def compilers(contents: Contents) -> dict[str, str]:
+    """What identifies the compilers of all images; where they differ, all values."""
+    values: dict[str, set[str]] = {}
+    for compiler in {one.compiler for part in contents.parts for packed in part.functionals for one in packed.objects}:
+        for name, text in compiler.properties().items():
+            values.setdefault(name, set()).add(text)
+    return {name: ", ".join(sorted(texts)) for name, texts in sorted(values.items())}
 
 
 def _settled(functional: Functional) -> dict[str, Value]:
@@ -275,15 +294,6 @@ def _grid(grid: Sequence[Expression]) -> list[dict[str, Any]]:
     """Three expressions, the last ones 1 where fewer are declared; none where the caller gives the grid."""
     one = {"text": "1", "steps": [{"value": 1, "operation": "constant"}]}
     return [*map(_expression, grid), *([one] * (3 - len(grid)))] if grid else []
-
-
-def _compilers(contents: Contents) -> dict[str, str]:
-    """What identifies the compilers of all images; where they differ, all values."""
-    values: dict[str, set[str]] = {}
-    for compiler in {one.compiler for part in contents.parts for packed in part.functionals for one in packed.objects}:
-        for name, text in compiler.properties().items():
-            values.setdefault(name, set()).add(text)
-    return {name: ", ".join(sorted(texts)) for name, texts in sorted(values.items())}
 
 
 def _properties(values: Mapping[str, str] | Iterable[tuple[str, str]]) -> list[dict[str, str]]:
