@@ -51,7 +51,7 @@ def check_options(linked: Linked) -> None:
 
 def _real(linked: Linked, name: str) -> bool:
     types: list[str] = [choice.type for choice in linked.performance.get(name, ())]
-    if name in linked.groups and not linked.tensor(name):
+    if linked.whole and name in linked.groups and not linked.tensor(name):
         types = [choice.type for choice in possible(linked.groups, linked.groups[name].spec)]
     return any(kind.startswith(("fp", "bf")) for kind in types)
 

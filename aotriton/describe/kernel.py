@@ -290,10 +290,12 @@ def _checked(declaration: Declaration) -> tuple[Linked, tuple[Expression, ...], 
             linked.problems.append(f"the {what} {text!r} is no identifier; it names folders, files and C++ types")
     grid: tuple[Expression, ...] = ()
     axes: tuple[Axis, ...] = ()
-    if linked.arguments:
+    if linked.function.arguments:
+        grid = checks.check_grid(linked)
+    if linked.whole:
         checks.check_constexpr(linked)
         checks.check_keys(linked)
-        grid, axes = checks.check_grid(linked), checks.check_axes(linked)
+        axes = checks.check_axes(linked)
     checks.check_options(linked)
     checks.check_exclusions(linked)
     if linked.problems:

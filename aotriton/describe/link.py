@@ -21,6 +21,7 @@ class Linked:
     declaration: Declaration
     function: Function
     problems: list[str] = field(default_factory=list)
+    whole: bool = False  # all links between parameters can be followed
     groups: dict[str, Group] = field(default_factory=dict)  # by each of their arguments
     strides: dict[str, tuple[str, int]] = field(default_factory=dict)  # name → tensor, dimension
     units: dict[str, int | None] = field(default_factory=dict)
@@ -55,7 +56,8 @@ def link(declaration: Declaration) -> Linked:
     _strides(linked)
     _groups(linked)
     _names(linked)
-    if _links(linked):
+    linked.whole = _links(linked)
+    if linked.whole:
         _ranks(linked)
         _arguments(linked)
         _axes(linked)
@@ -179,7 +181,10 @@ def _links(linked: Linked) -> bool:
                 good = False
     if not good:
         return False
-    rounds = {frozenset(path): path for label in unique for path in _cycles(linked.groups, [label])}
+    rounds: dict[frozenset[str], list[str]] = {}
+    for label in unique:
+        for path in _cycles(linked.groups, [label]):
+            rounds.setdefault(frozenset(path), path)
     for path in rounds.values():
         linked.problems.append(f"conditional choices go round: {' → '.join([*path, path[0]])}")
     if rounds:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from aotriton.describe import (
-    Affine,
-    Backend,
     Exclude,
     Functional,
     Kernel,
     Key,
     Like,
-    Limit,
-    Metro,
-    Operator,
     Performance,
-    Step,
     When,
 )
 from aotriton.targets import Target
