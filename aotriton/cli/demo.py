@@ -36,11 +36,12 @@ class _Problem:
     options: dict[str, Any]
 
 
+# Head dims of at most 32 are what the build set `demo` has.
 _PROBLEMS = (
-    _Problem("fp16, 37 rows, head dim 64", (1, 2, 37, 64), (1, 2, 37, 64), {}),
-    _Problem("fp16, causal, 4 heads on 2", (1, 4, 50, 64), (1, 2, 50, 64), {"causal": True}),
-    _Problem("fp16, decoding: 1 row, 70 keys", (1, 2, 1, 64), (1, 2, 70, 64), {"causal": "bottom_right"}),
-    _Problem("fp16, window of 8, head dim 40", (1, 2, 37, 40), (1, 2, 37, 40), {"window": (8, 0)}),
+    _Problem("fp16, 37 rows, head dim 32", (1, 2, 37, 32), (1, 2, 37, 32), {}),
+    _Problem("fp16, causal, 4 heads on 2", (1, 4, 50, 32), (1, 2, 50, 32), {"causal": True}),
+    _Problem("fp16, decoding: 1 row, 70 keys", (1, 2, 1, 32), (1, 2, 70, 32), {"causal": "bottom_right"}),
+    _Problem("fp16, window of 8, head dim 20", (1, 2, 37, 20), (1, 2, 37, 20), {"window": (8, 0)}),
 )
 
 
