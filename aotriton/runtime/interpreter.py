@@ -253,5 +253,5 @@ def load_program(image: bytes) -> Program:
         bundle = json.loads(image)
         with _LOCK:
             return Program(bundle)
-    except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"not a code object of target host: {type(error).__name__}: {error}") from error
