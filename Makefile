@@ -13,7 +13,9 @@ WORKERS ?= $(shell nproc)
 BIN := .venv/bin
 STAMPS := build/stamps
 PREFIX := $(CURDIR)/build/install
-IMAGES := $(PREFIX)/lib/aotriton.images
+# A build leaves in a pack what its set asks for and nothing else, so each set has a folder of its own.
+PACKS_ci := $(PREFIX)/lib/aotriton.images
+PACKS_demo := $(CURDIR)/build/demo
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -92,7 +94,7 @@ library: system $(STAMPS)/configure
 	cmake --install build/cmake >build/install.log || { cat build/install.log; exit 1; }
 
 $(STAMPS)/packs-%: $(SOURCES) $(STAMPS)/build-env
-	@python -m aotriton build --set $* --out '$(IMAGES)' --workers $(WORKERS)
+	@python -m aotriton build --set $* --out '$(PACKS_$*)' --workers $(WORKERS)
 	touch $@
 
 setup: $(STAMPS)/dev-env library $(STAMPS)/packs-ci
@@ -100,7 +102,8 @@ setup: $(STAMPS)/dev-env library $(STAMPS)/packs-ci
 # ---- verbs ----
 
 demo: $(STAMPS)/demo-env library $(STAMPS)/packs-demo
-	@python -m aotriton demo
+	@export AOTRITON_PACK_PATH='$(PACKS_demo)'
+	python -m aotriton demo
 	python examples/sentence_search.py --device host
 
 check: $(STAMPS)/dev-env library

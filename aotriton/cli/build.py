@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from aotriton.targets import parse_targets
 
 if TYPE_CHECKING:
     from aotriton.compile import Plan
+    from aotriton.pack.build import Report
 
 __all__ = ["add", "run"]
 
@@ -59,22 +61,22 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Estimate, compile, pack, report."""
-    from aotriton.compile import MEMORY, TIMEOUT, default_cache, default_workers, estimate, make_progress
+    from aotriton.compile import MEMORY, TIMEOUT, default_cache, default_workers, load_set, make_progress, plan
+    from aotriton.describe import load_family
     from aotriton.pack.build import build
 
     _check(arguments)
-    planned = _plan(arguments)
+    targets = parse_targets(arguments.target) if arguments.target else None
+    families = [load_family(where) for where in arguments.family or ["aotriton.flash.description"]]
+    # Of a family of the user's own everything is small enough; flash is not.
+    build_set = load_set(arguments.set or ("full" if arguments.family else "demo"))
     cache, workers = arguments.cache or default_cache(), arguments.workers or default_workers()
-    cost = estimate(planned, cache)
     if arguments.dry_run:
-        if arguments.json:
-            print_json(asdict(cost))
-        else:
-            print(cost.describe(workers))
-        return 0
-    note(cost.describe(workers))
+        return _estimate(plan(families, build_set, targets), cache, workers, arguments.json)
     report = build(
-        planned,
+        families,
+        build_set,
+        targets,
         arguments.out,
         cache=cache,
         workers=workers,
@@ -82,14 +84,35 @@ def run(arguments: argparse.Namespace) -> int:
         memory=MEMORY if arguments.memory is None else int(arguments.memory * (1 << 30)),
         allow_failures=arguments.allow_failures,
         progress=make_progress(),
+        tell=note,
     )
     if arguments.json:
         print_json(report.to_json())
     else:
-        from rich.console import Console
+        _print(report)
+    return 1 if report.compiled.failures else 0
 
-        Console().print(report)
-    return 1 if report.failures else 0
+
+def _estimate(planned: Plan, cache: Path, workers: int, as_json: bool) -> int:
+    from aotriton.compile import estimate
+
+    cost = estimate(planned, cache)
+    if as_json:
+        print_json(asdict(cost))
+    else:
+        print(cost.describe(workers))
+    return 0
+
+
+def _print(report: Report) -> None:
+    from rich.console import Console
+
+    # Away from a terminal there is no width to keep to.
+    Console(width=None if sys.stdout.isatty() else 160).print(report.compiled)
+    made = sum(row.objects for row in report.compiled.rows)
+    share = made / max(sum(report.full.values()), 1)
+    files = f"{len(report.written)} file(s) written, {len(report.unchanged)} unchanged"
+    print(f"{files}; {made} code objects, {share:.1%} of all that these targets can have")
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -101,14 +124,3 @@ def _check(arguments: argparse.Namespace) -> None:
             raise ArgumentError(f"--{name} {value} is not above zero")
     if arguments.timeout is not None and arguments.timeout < 0:
         raise ArgumentError(f"--timeout {arguments.timeout} is below zero")
-
-
-def _plan(arguments: argparse.Namespace) -> Plan:
-    from aotriton.compile import load_set, plan
-    from aotriton.describe import load_family
-
-    families = [load_family(where) for where in arguments.family or ["aotriton.flash.description"]]
-    # Of a family of the user's own everything is small enough; flash is not.
-    build_set = load_set(arguments.set or ("full" if arguments.family else "demo"))
-    targets = parse_targets(arguments.target) if arguments.target else None
-    return plan(families, build_set, targets)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from aotriton.cli import build, demo, doctor, explain, inspect, targets, verify
 from aotriton.cli.output import EXIT_CODES, complain
-from aotriton.errors import AotritonError, ArgumentError
+from aotriton.errors import AotritonError, ArgumentError, CompileError
 
 __all__ = ["main", "parser"]
 
@@ -37,6 +37,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except ArgumentError as error:
         complain(error)
         return 2
+    except CompileError as error:
+        complain(error)
+        return 1
     except AotritonError as error:
         complain(error)
         return 3

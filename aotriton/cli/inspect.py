@@ -111,13 +111,14 @@ def _show_zip(path: Path, as_json: bool) -> None:
         print_json(_printable(index))
         return
     print(f"{index['family']}/{index['kernel']}: {len(index['arguments'])} arguments, entry {index['symbol']}")
-    for kind in ("compiler", "build"):
-        texts = (f"{item['key']} {item['value']}" for item in index[kind] or ())
-        print(f"  {kind}: {', '.join(texts)}")
-    print(f"  grid: {', '.join(expression['text'] for expression in index['grid'])}")
+    for kind in ("build", "compiler"):
+        print(f"{kind}")
+        for item in index[kind] or ():
+            print(f"  {item['key']:<32} {item['value']}")
+    print(f"grid\n  {', '.join(expression['text'] for expression in index['grid'])}")
     print("axes")
     for axis in index["axes"]:
-        print(f"  {axis['label']:<16} {', '.join(choice['text'] for choice in axis['choices'])}")
+        print(f"  {axis['label']:<32} {', '.join(choice['text'] for choice in axis['choices'])}")
     for target in index["targets"]:
         print(f"target {target['name']}")
         for functional in target["functionals"]:
