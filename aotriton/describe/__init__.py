@@ -12,7 +12,7 @@ from aotriton.describe.expressions import Expression, parse_expression
 from aotriton.describe.family import Family, load_family
 from aotriton.describe.functional import Functional, stem
 from aotriton.describe.kernel import Kernel
-from aotriton.describe.operators import Affine, Backend, Limit, Metro, Operator, Step, caller_arguments
+from aotriton.describe.operators import Affine, Backend, Limit, Metro, Operator, Step
 from aotriton.describe.parameters import Argument, Axis, Parameter
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "Strides",
     "Value",
     "When",
-    "caller_arguments",
     "load_family",
     "parse_expression",
     "stem",

@@ -204,6 +204,19 @@ class Kernel:
         """The axis that decides an argument in every functional, by argument."""
         return self._axis_of
 
+    @property
+    def caller_arguments(self) -> tuple[str, ...]:
+        """What a caller gives: not strides or performance, nothing that follows from others or has one value only."""
+        return tuple(argument.name for argument in self.arguments if self._asked_for(argument))
+
+    def _asked_for(self, argument: Argument) -> bool:
+        if argument.role == "tensor":
+            return any(not choice.constant for choice in self.choices_of(argument.name))
+        if argument.role == "choice":
+            axis = self.axis_of.get(argument.name)
+            return axis is not None and axis.request is None
+        return argument.role == "scalar"
+
     def functional(self, number: int) -> Functional:
         """The functional of that number."""
         if not 0 <= number < self.total:

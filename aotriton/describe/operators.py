@@ -9,7 +9,7 @@ from aotriton.describe.choices import Value
 from aotriton.describe.declaration import Key
 from aotriton.describe.expressions import Expression, parse_expression
 from aotriton.describe.kernel import Kernel
-from aotriton.describe.parameters import Argument, Axis
+from aotriton.describe.parameters import Axis
 from aotriton.errors import DescriptionError
 from aotriton.targets import TARGETS
 
@@ -152,7 +152,7 @@ class Operator:
     def _fill(self, main: Kernel) -> None:
         filled = {
             "like": main,
-            "arguments": tuple(self.arguments) or caller_arguments(main),
+            "arguments": tuple(self.arguments) or main.caller_arguments,
             "keys": tuple(main.keys if self.keys is None else self.keys),
             "partially_tuned": dict(main.partially_tuned if self.partially_tuned is None else self.partially_tuned),
             "backends": tuple(self.backends),
@@ -183,20 +183,6 @@ class Operator:
         kernel = self.like
         more = [argument.name for argument in kernel.arguments if argument.role != "performance"] if kernel else []
         return tuple(dict.fromkeys([*self.arguments, *more]))
-
-
-def caller_arguments(kernel: Kernel) -> tuple[str, ...]:
-    """What a caller must give: not strides or performance, nothing that follows from others or has one value only."""
-    return tuple(argument.name for argument in kernel.arguments if _asked_for(kernel, argument))
-
-
-def _asked_for(kernel: Kernel, argument: Argument) -> bool:
-    if argument.role == "tensor":
-        return any(not choice.constant for choice in kernel.choices_of(argument.name))
-    if argument.role == "choice":
-        axis = kernel.axis_of.get(argument.name)
-        return axis is not None and axis.request is None
-    return argument.role == "scalar"
 
 
 def _main_kernel(operator: Operator) -> Kernel | None:
@@ -237,7 +223,7 @@ def _argument_problems(operator: Operator, backend: Backend) -> list[str]:
         title = step.kernel.name
         known = {argument.name for argument in step.kernel.arguments}
         problems += [f"{where}: {name!r} is no argument of {title}" for name in step.names if name not in known]
-        for name in caller_arguments(step.kernel):
+        for name in step.kernel.caller_arguments:
             if step.names.get(name, name) not in operator._readable:
                 problems.append(
                     f"{where}: argument {step.names.get(name, name)!r} of {title} is none of the operator's"

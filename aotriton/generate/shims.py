@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from aotriton.describe import Argument, Kernel, caller_arguments, load_family
+from aotriton.describe import Argument, Kernel, load_family
 from aotriton.errors import AotritonError
 
 __all__ = ["arguments_header", "main", "write_if_changed"]
@@ -116,7 +116,7 @@ def arguments_header(kernel: Kernel) -> str:
     kernel : Kernel
         Its `caller_arguments` become members; strides, performance and requested choices don't.
     """
-    given = frozenset(caller_arguments(kernel))
+    given = frozenset(kernel.caller_arguments)
     asked = [argument for argument in kernel.arguments if argument.name in given]
     body = [_check(argument.name) for argument in asked if argument.role == "tensor"]
     for position, argument in enumerate(kernel.arguments):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aotriton.describe import Exclude, Kernel, Like, Performance, Strides, When, caller_arguments, load_family
+from aotriton.describe import Exclude, Kernel, Like, Performance, Strides, When, load_family
 from aotriton.errors import ArgumentError, DescriptionError
 from aotriton.targets import parse_target
 
@@ -117,7 +117,7 @@ def test_a_feature_that_is_settled_off_takes_its_tensor_with_it(declare: Declare
     assert kernel.argument("W").role == "tensor"
     assert kernel.functional(0).constants["W"] == 0
     assert kernel.functional(0).fixed["HAS_W"] == 0
-    assert "W" not in caller_arguments(kernel)
+    assert "W" not in kernel.caller_arguments
 
 
 def test_constants_of_parameters_that_are_followed_are_checked(declare: Declare) -> None:
@@ -146,7 +146,7 @@ def test_requests_rules_and_substitutes(declare: Declare) -> None:
     assert has_w.request is not None
     assert has_w.request.evaluate({"HDIM": 16, "rows": 15, "W": 4096}) == 1
     assert hdim.substitutes == ()
-    assert caller_arguments(kernel) == ("X", "Y", "W", "rows", "eps")
+    assert kernel.caller_arguments == ("X", "Y", "W", "rows", "eps")
 
 
 def test_grid(declare: Declare) -> None:
