@@ -24,6 +24,8 @@ __all__ = ["Broken", "Job", "run_jobs"]
 
 # A worker that holds more than this after a task is replaced: compilers leak.
 _RECYCLE_ABOVE = 2 << 30
+# The program that a worker runs.
+WORKER = Path(__file__).with_name("worker.py")
 # How long a worker may take to import Triton before its first task; not part of the task's own limit.
 _START = 120.0
 
@@ -134,10 +136,9 @@ class _Worker:
         }
         task_read, task_write = os.pipe()
         answer_read, answer_write = os.pipe()
-        script = Path(__file__).with_name("worker.py")
         with (self._folder / "start.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [first.environment.python, "-P", script, str(task_read), str(answer_write), str(memory)],
+                [first.environment.python, "-P", WORKER, str(task_read), str(answer_write), str(memory)],
                 pass_fds=(task_read, answer_write),
                 env=variables,
                 stdin=subprocess.DEVNULL,
