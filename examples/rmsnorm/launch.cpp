@@ -1,7 +1,6 @@
 // Launches rms_norm from C++ by the same path as launch.c, with a grid of its own.
 //
 //     c++ -std=c++20 launch.cpp -I<prefix>/include -L<prefix>/lib -laotriton_v2 -o launch && ./launch FOLDER [DEVICE]
-//
 // On a GPU, memory must be the device's: take hipMalloc or cudaMalloc where this takes std::vector.
 #include <aotriton/aotriton.h>
 
@@ -54,7 +53,6 @@ int main(int count, char** values) try {
   check(aotriton_kernel_launch(kernel, arguments.data(), arguments.size(), nullptr, &options));
   aotriton_kernel_close(kernel);
   std::cout << "launched\n";
-  return 0;
 } catch (const std::exception& error) {
   std::cerr << "error: " << error.what() << '\n';
   return 1;
