@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aotriton.describe.choices import Choice, same
+from aotriton.describe.choices import same
 from aotriton.describe.expressions import Expression, parse_expression
 from aotriton.describe.link import Linked
 from aotriton.describe.parameters import Axis, possible
@@ -188,8 +188,3 @@ def check_exclusions(linked: Linked) -> None:
                 linked.problems.append(
                     f"the exclusion {exclusion.reason!r} names {name!r}, which is no target, family or vendor"
                 )
-
-
-def settled_performance(choices: tuple[Choice, ...], value: object) -> bool:
-    """Whether the value is among a performance argument's."""
-    return any(repr(value) == choice.text for choice in choices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,7 +73,12 @@ class Choice:
 
     def specialise(self, rank: int) -> Choice:
         """The same choice for an argument of this rank; anything but a pointer is settled as it is."""
-        return replace(self, rank=rank) if self.kind == "pointer" else self
+        return _with_rank(self, rank) if self.kind == "pointer" else self
+
+
+@cache  # every functional asks for the same few
+def _with_rank(choice: Choice, rank: int) -> Choice:
+    return replace(choice, rank=rank)
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ class When:
     then: Any
     otherwise: Any = 0
 
-    @property
+    @cached_property
     def accepted(self) -> tuple[Value, ...]:
         """`values` as a tuple of plain Python values."""
         many = isinstance(self.values, Sequence) and not isinstance(self.values, str)

@@ -265,9 +265,11 @@ class Kernel:
                 f"config of {self.title}: no performance argument or option {unknown[0]!r}; there are {there}"
             )
         for name, choices in self.performance.items():
-            if name in given and not checks.settled_performance(choices, given[name]):
-                texts = ", ".join(choice.text for choice in choices)
-                raise ArgumentError(f"config of {self.title}: {name} is {given[name]!r}; its values are {texts}")
+            texts = [choice.text for choice in choices]
+            if name in given and repr(given[name]) not in texts:
+                raise ArgumentError(
+                    f"config of {self.title}: {name} is {given[name]!r}; its values are {', '.join(texts)}"
+                )
         defaults = {name: performance.default for name, performance in self.declaration.performance.items()}
         return Config(
             tuple((name, given.get(name, default)) for name, default in defaults.items()),
