@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import threading
 
 from aotriton.runtime import library
 from aotriton.runtime.abi import Status
 
-__all__ = ["hip_error_of", "hipError_t", "last_error"]
+__all__ = ["hip_error_of", "hipError_t", "last_error", "refused"]
+
+_own = threading.local()  # .text: what this package refused itself, in this thread's last call
 
 
 class hipError_t(enum.IntEnum):
@@ -104,17 +107,24 @@ _OF_STATUS = {
     Status.BAD_PACK: hipError_t.hipErrorInvalidImage,
     Status.UNSUPPORTED: hipError_t.hipErrorNotSupported,
     Status.NOT_BUILT: hipError_t.hipErrorProfilerNotInitialized,  # the original's code for an empty slot of a table
-    Status.DRIVER_ERROR: hipError_t.hipErrorUnknown,
+    Status.DRIVER_ERROR: hipError_t.hipErrorLaunchFailure,
     Status.OUT_OF_MEMORY: hipError_t.hipErrorOutOfMemory,
     Status.INTERNAL_ERROR: hipError_t.hipErrorUnknown,
 }
 
 
 def hip_error_of(status: int) -> hipError_t:
-    """The code that the C++ API returns for a status of the C API."""
+    """The code that the C++ API returns for the status that a call of the C API has just given."""
+    _own.text = ""
     return _OF_STATUS.get(Status(status), hipError_t.hipErrorUnknown)
+
+
+def refused(code: hipError_t, text: str) -> hipError_t:
+    """A call that didn't come to the library: keeps the text for `last_error`, gives the code back."""
+    _own.text = text
+    return code
 
 
 def last_error() -> str:
     """What the last call of this thread failed with, in words: asked, found, what to do. Empty after a success."""
-    return library.last_error()
+    return getattr(_own, "text", "") or library.last_error()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from aotriton.runtime import host
 from aotriton.runtime.abi import DTYPES, AttnFwdParams, AttnOptions, write_tensor
 from aotriton.runtime.library import library
-from pyaotriton.errors import hip_error_of, hipError_t
+from pyaotriton.errors import hip_error_of, hipError_t, refused
 from pyaotriton.runtime import Stream
 from pyaotriton.tensors import T0, T1, T2, T4, DType, TensorView
 
@@ -159,9 +159,10 @@ def attn_fwd(
         raise TypeError(f"attn_fwd takes attn_fwd_params, not a {type(params).__name__}")
     if stream is not None and not isinstance(stream, Stream):
         raise TypeError(f"attn_fwd takes a Stream or None, not a {type(stream).__name__}")
-    struct = _struct_of(params)
     if params_version != attn_fwd_params.kVersion:
-        struct.size = 0  # no version of the struct has this size: the library refuses it, with a text
+        text = f"attn_fwd_params has version {params_version}; this package takes version {attn_fwd_params.kVersion}"
+        return refused(hipError_t.hipErrorInvalidSymbol, f"{text}: pass attn_fwd_params.kVersion")
+    struct = _struct_of(params)
     chosen = AttnOptions(ctypes.sizeof(AttnOptions), -1, 0, 0, 0)
     if options is not None:
         chosen.force_backend = options.force_backend_index

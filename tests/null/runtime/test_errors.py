@@ -1,6 +1,8 @@
 """Statuses of the library become the exceptions that belong to them, with the library's text."""
 
+import re
 import types
+from pathlib import Path
 
 import pytest
 
@@ -81,8 +83,12 @@ def test_a_library_of_another_version_is_said(monkeypatch):
         aotriton.drivers()
 
 
-def test_every_status_has_a_code_of_hip():
+def test_every_status_has_the_code_of_hip_that_it_has_in_cpp():
     codes = {status: hip_error_of(status) for status in Status}
+    cpp = (Path(__file__).parents[3] / "csrc" / "api" / "cpp_flash.cc").read_text()
+    said = dict(re.findall(r"case AOTRITON_(\w+): return (hip\w+);", cpp))
+    assert len(said) > 5
+    assert {status.name: codes[status].name for status in Status if status.name in said} == said
     assert [status for status, code in codes.items() if code == hipError_t.hipSuccess] == [Status.SUCCESS]
     assert codes[Status.INVALID_VERSION] == hipError_t.hipErrorInvalidSymbol
     assert codes[Status.UNSUPPORTED] == hipError_t.hipErrorNotSupported
