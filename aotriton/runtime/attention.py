@@ -24,13 +24,12 @@ from aotriton.runtime.capability import Capability
 from aotriton.runtime.device import Device, device_for, stream_handle
 from aotriton.runtime.library import check, library, take_text
 from aotriton.runtime.tensors import empty_like, view_of
-from aotriton.runtime.view import TensorSpec, View, contiguous_strides
+from aotriton.runtime.view import TensorSpec
 
 __all__ = ["attn_fwd", "can_attn_fwd", "explain_attn_fwd", "resolve_window"]
 
 _OFFSETS = {name: getattr(AttnFwdParams, name).offset for name in ("q", "k", "v", "lse", "out")}
 _ALIGNMENTS = {True: WINDOW_TOP_LEFT, "top_left": WINDOW_TOP_LEFT, "bottom_right": WINDOW_BOTTOM_RIGHT}
-_FAKE = 1 << 20
 
 
 def resolve_window(
@@ -70,11 +69,6 @@ def resolve_window(
     return CAUSAL_WINDOWED, max(-seqlen_k, min(wide_left, seqlen_q)), max(-seqlen_q, min(wide_right, seqlen_k))
 
 
-def _absent(shape: tuple[int, ...], dtype: str) -> View:
-    """An output that is only asked about."""
-    return View(_FAKE, dtype, shape, contiguous_strides(shape), (1, -1))
-
-
 class _Call:
     """One call: views of its tensors, its device, its parameters."""
 
@@ -91,7 +85,7 @@ class _Call:
         stream: Any,
         query: bool,
     ) -> None:
-        q, k, v = (view_of(tensor, name) for tensor, name in zip(tensors, "qkv", strict=True))
+        q, k, v = (view_of(tensors[number], "qkv"[number], number) for number in range(3))
         for name, view in (("q", q), ("k", k), ("v", v)):
             if len(view.shape) != 4:
                 raise ArgumentError(
@@ -99,18 +93,13 @@ class _Call:
                 )
         self.out, self.lse = outputs
         shape = (*q.shape[:3], v.shape[3])
-        if query:
-            out = _absent(shape, q.dtype) if self.out is None else view_of(self.out, "out")
-            lse = _absent(shape[:3], "fp32") if self.lse is True else self._given_lse()
-        else:
-            if self.out is None:
-                self.out = empty_like(tensors[0], shape, None, "out")
-            if self.lse is True:
-                self.lse = empty_like(tensors[0], shape[:3], "fp32", "lse")
-            out, lse = view_of(self.out, "out"), self._given_lse()
-        self.named = [("q", q), ("k", k), ("v", v), ("out", out)]
-        if lse is not None:
-            self.named.append(("lse", lse))
+        if self.out is None:
+            self.out = TensorSpec(shape, q.dtype) if query else empty_like(tensors[0], shape, None, "out")
+        if self.lse is True:
+            self.lse = TensorSpec(shape[:3], "fp32") if query else empty_like(tensors[0], shape[:3], "fp32", "lse")
+        self.named = [("q", q), ("k", k), ("v", v), ("out", view_of(self.out, "out", 3))]
+        if self.lse is not None and self.lse is not False:
+            self.named.append(("lse", view_of(self.lse, "lse", 4)))
         for name, view in self.named[3:]:
             if view.read_only:
                 raise ArgumentError(f"{name} is read-only; the call writes it")
@@ -126,9 +115,6 @@ class _Call:
         params.causal_type, params.window_left, params.window_right = resolve_window(
             causal, window, q.shape[2], k.shape[2]
         )
-
-    def _given_lse(self) -> View | None:
-        return None if self.lse is None or self.lse is False else view_of(self.lse, "lse")
 
     def bounds(self) -> Any:
         """Where a launch on `host` may read and write; costs nothing on other devices."""

@@ -70,7 +70,7 @@ class _Arguments:
     def _tensor(self, position: int, name: str, value: Any, may_ask: bool) -> None:
         if isinstance(value, TensorSpec) and not may_ask:
             raise ArgumentError(f"{name} is a TensorSpec, which has no memory; it can only be asked about")
-        view = view_of(value, name)
+        view = view_of(value, name, position)
         if len(view.shape) > MAX_RANK:
             raise ArgumentError(f"{name} has {len(view.shape)} dimensions; kernels take at most {MAX_RANK}")
         offset = position * ctypes.sizeof(Argument) + _TENSOR

@@ -19,10 +19,10 @@ _NUMPY_NAMES = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
 _KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool"}
-_FAKE_ADDRESS = 1 << 20  # of a TensorSpec: never read, only asked about
+_APART = 1 << 44  # between the addresses of different arguments' TensorSpecs: never read, only asked about
 
 
-def view_of(tensor: Any, name: str) -> View:
+def view_of(tensor: Any, name: str, number: int = 0) -> View:
     """The view of a tensor.
 
     Parameters
@@ -32,6 +32,8 @@ def view_of(tensor: Any, name: str) -> View:
         `__cuda_array_interface__`; or a `TensorSpec`.
     name : str
         The argument that it is, for messages.
+    number : int, optional
+        The position of the argument: specs of different ones share no memory.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def view_of(tensor: Any, name: str) -> View:
         if hasattr(tensor, "__cuda_array_interface__"):
             return _array_view(tensor, tensor.__cuda_array_interface__, (CUDA, -1))
         if isinstance(tensor, TensorSpec):
-            return _spec_view(tensor)
+            return _spec_view(tensor, number)
     except (ArgumentError, BufferError, TypeError, ValueError, RuntimeError) as error:
         raise ArgumentError(f"argument {name}: {getattr(error, 'message', error)}") from error
     raise ArgumentError(
@@ -59,10 +61,10 @@ def view_of(tensor: Any, name: str) -> View:
     )
 
 
-def _spec_view(spec: TensorSpec) -> View:
+def _spec_view(spec: TensorSpec, number: int) -> View:
     if spec.dtype not in DTYPES:
         raise ArgumentError(f"there is no element type {spec.dtype!r}; they are {', '.join(DTYPES)}")
-    return View(_FAKE_ADDRESS + spec.alignment, spec.dtype, spec.shape, spec.strides, (CPU, -1), spec)
+    return View((number + 1) * _APART + spec.alignment, spec.dtype, spec.shape, spec.strides, (CPU, -1), spec)
 
 
 def _array_dtype(array: Any, code: str) -> str:
