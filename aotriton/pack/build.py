@@ -219,7 +219,7 @@ class _State:
             self.identities[job] = identity = _identity(self.plan, job, self.properties)
             same = entry.get("plan") == identity and entry.get("failed") == 0
             if same and file_sha256(self.file(job)) == entry["sha256"]:
-                self.rows[job] = entry["rows"]
+                self.rows[job] = [{**row, "cached": row["objects"]} for row in entry["rows"]]
             else:
                 self.changed.append(job)
 

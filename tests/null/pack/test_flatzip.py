@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aotriton.errors import PackError
+from aotriton.pack import flatzip
 from aotriton.pack.flatzip import INDEX, FlatZip, open_zip, write_zip
 
 ENTRIES = [
@@ -116,20 +117,13 @@ def test_a_full_directory_and_one_more() -> None:
         zipped([*entries, ("one more", b"")])
 
 
-class Nowhere(io.RawIOBase):
-    """A file that keeps nothing."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: object) -> int:
-        return len(memoryview(data))  # type: ignore[arg-type]
-
-
-def test_four_gibibytes_are_refused() -> None:
-    big = bytes(64 << 20)
-    with pytest.raises(PackError, match="below 4 GiB"):
-        write_zip(Nowhere(), ((str(number), big) for number in range(65)))  # type: ignore[arg-type]
+def test_files_of_four_gibibytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert flatzip._LIMIT == 2**32 - 1
+    monkeypatch.setattr(flatzip, "_LIMIT", 1000)
+    for size in (1000 - LOCAL - 2, 1000 - LOCAL - 3):  # of the data alone, of the directory with them
+        with pytest.raises(PackError, match="below 4 GiB"):
+            zipped([("a", bytes(size))])
+    assert len(zipped([("a", bytes(1000 - LOCAL - 1 - CENTRAL - 2))])) > 1000
 
 
 def test_names_that_can_not_be_stored_are_refused() -> None:
