@@ -51,6 +51,7 @@ _LOG2 = 2.0**-21
 _SMALLEST_BLOCK = 16
 _LARGEST_BLOCK = 256
 _SECOND_ORDER = 1.01
+_LIMIT = 300.0  # where nothing is known any more, and exp and its products are still finite
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def forward_bound(
     largest = seen.max(axis=-1, keepdims=True, initial=-np.inf)
     largest = np.where(np.isneginf(largest), 0.0, largest)
 
-    relative = np.where(visible, np.expm1(np.minimum(_weight_error(q, k, scale, bias, scores, largest), 700.0)), 0.0)
+    relative = np.where(visible, np.expm1(np.minimum(_weight_error(q, k, scale, bias, scores, largest), _LIMIT)), 0.0)
     depth = 2.0 * _E * (min(keys, _LARGEST_BLOCK) + _blocks(keys))
     total = np.exp(seen - largest).sum(axis=-1, keepdims=True)
     out = np.abs(softmax.probability @ values)
