@@ -14,6 +14,7 @@
 namespace aotriton::dispatch {
 
 // The value of one argument, in the kernel's own order. What it is (a pointer, a stride, a number) the index says.
+// A tensor with no address and no dtype is null; with a dtype it is one without elements.
 struct Value {
   std::uint64_t bits = 0;     // pointer, or the integer in two's complement, or the bits of `real`
   double real = 0;            // of a floating-point scalar
@@ -26,14 +27,13 @@ struct Options {
   int config = -1;                      // -1: the look-up table decides
   bool load = true;                     // decode and load the code object
   bool launch = true;
+  const char* operation = nullptr;      // the operator that calls, for the trace
 };
-
-// What dispatch considered, for people and programs. Filled only when asked for.
-class Trace;
 
 class Kernel {
  public:
-  // Finds the pack that holds family/name for this device and verifies its index. `folder` "" is the search path.
+  // Finds the pack that holds family/name for this device and verifies its index. `folder` "" is the search path. The
+  // same question gives the same kernel, until the file or the search path changes.
   static core::Result<std::shared_ptr<Kernel>> open(std::string_view folder, std::string_view family,
                                                     std::string_view name, aotriton_device& device);
   virtual ~Kernel() = default;
@@ -43,6 +43,11 @@ class Kernel {
   virtual int position(std::string_view name) const = 0;
   // Fails unless the kernel's arguments are these, in this order: a front end's typed struct was generated for them.
   virtual core::Status expect_arguments(std::span<const char* const> names) const = 0;
+  // Arguments by name as values in order: strides out of tensors, ranks and names checked.
+  virtual core::Status resolve(std::span<const aotriton_argument> arguments, std::span<Value> values) const = 0;
+
+  // The trace of a call that was refused before any choice.
+  virtual std::string refusal(const core::Status& status, const Options& options) const = 0;
 
   // values.size() == argument_names().size(). The trace is written whether or not the call succeeds.
   virtual core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,

@@ -27,7 +27,9 @@ Status bad(std::string text) { return Status(AOTRITON_BAD_PACK, "AKS2 archive: "
 Status within(const Status& status) { return Status(status.code(), "AKS2 archive: " + status.text()); }
 
 Result<Header> read_header(Bytes archive) {
-  if (archive.size() < kHeaderSize || std::memcmp(archive.data(), "AKS2", 4) != 0) return bad("it doesn't start with AKS2");
+  if (archive.size() < kHeaderSize || std::memcmp(archive.data(), "AKS2", 4) != 0) {
+    return bad("it doesn't start with AKS2");
+  }
   const std::uint8_t* const p = archive.data();
   const Header header{read_u32(p + 4), read_u32(p + 8), read_u32(p + 12)};
   if (header.total > kLargest) return bad(cat("it claims ", header.total, " bytes; at most 1 GiB is accepted"));
@@ -48,7 +50,7 @@ Result<std::vector<ClusterEntry>> read_entries(Bytes directory, const Header& he
     at += kEntrySize;
     if (length == 0 || length > directory.size() - at) return bad(cat("the name of entry ", i, " has a wrong length"));
     const auto* const name = reinterpret_cast<const char*>(directory.data() + at);
-    if (std::memchr(name, 0, length) != name + length - 1) return bad(cat("the name of entry ", i, " doesn't end in zero"));
+    if (std::memchr(name, 0, length) != name + length - 1) return bad(cat("the name of entry ", i, " has no end"));
     at += length;
     ClusterEntry entry{std::string(name, length - 1), read_u32(p), read_u32(p + 4), read_u32(p + 8), read_u32(p + 12)};
     if (entry.offset > area || entry.size > area - entry.offset) {

@@ -15,8 +15,9 @@ using core::Status;
 using index::Operation;
 using index::Role;
 
-// Tables may be shared inside the buffer, so a small file can describe an endless index: work is counted.
-constexpr std::size_t kMostWork = 200'000'000;
+// Tables and texts may be shared inside the buffer, so a small file can describe an endless index: all that is looked
+// at, and all that would be printed, is counted.
+constexpr std::size_t kMostWork = 100'000'000;
 
 Status bad(std::string text) { return Status(AOTRITON_BAD_PACK, std::move(text)); }
 
@@ -92,6 +93,7 @@ Status Check::arguments() {
     if (argument->role() > Role::MAX) return wrong("has no role");
     if (argument->type() != index::Type::none && type_bytes(argument->type()) == 0) return wrong("has no type");
     if (argument->rank() < 0 || argument->rank() > AOTRITON_MAX_RANK) return wrong("has a wrong rank");
+    if (argument->dense() < 0 || argument->dense() > argument->rank()) return wrong("is too dense");
     if (argument->dimension() < 0 || argument->dimension() >= AOTRITON_MAX_RANK) return wrong("has a wrong dimension");
     if (argument->role() != Role::stride) continue;
     if (argument->tensor() < 0 || !is_argument(static_cast<unsigned>(argument->tensor())) ||
@@ -106,7 +108,7 @@ Status Check::expression(const index::Expression& expression, std::string_view w
   const auto wrong = [&](std::string_view what) { return bad(cat("the expression of ", where, " ", what)); };
   const auto& steps = *expression.steps();
   if (steps.size() > kMaxSteps) return wrong("is too long");
-  if (Status status = spend(steps.size()); !status.ok()) return status;
+  if (Status status = spend(steps.size() + expression.text()->size()); !status.ok()) return status;
   std::size_t depth = 0;
   for (const index::Step* step : steps) {
     const Operation operation = step->operation();
@@ -116,7 +118,8 @@ Status Check::expression(const index::Expression& expression, std::string_view w
         (step->value() < 0 || step->value() >= static_cast<std::int64_t>(index_.arguments()->size()))) {
       return wrong("uses an argument that isn't there");
     }
-    const std::size_t takes = leaf ? 0 : operation == Operation::logical_not ? 1 : operation == Operation::select ? 3 : 2;
+    const bool one = operation == Operation::logical_not, three = operation == Operation::select;
+    const std::size_t takes = leaf ? 0 : one ? 1 : three ? 3 : 2;
     if (depth < takes) return wrong("is malformed");
     depth += 1 - takes;
     if (depth > kMaxStack) return wrong("needs too deep a stack");
@@ -161,6 +164,7 @@ Status Check::choices(const index::Axis& axis) {
   for (const index::Choice* choice : choices) {
     using index::ChoiceKind;
     const ChoiceKind kind = choice->kind();
+    if (Status status = spend(choice->text()->size()); !status.ok()) return status;
     if (kind > ChoiceKind::MAX) return wrong("has a choice of no kind");
     if (choice->type() != index::Type::none && type_bytes(choice->type()) == 0) return wrong("has a choice of no type");
     const bool typed = kind == ChoiceKind::pointer || kind == ChoiceKind::scalar;
@@ -200,7 +204,7 @@ Status Check::signatures() {
       if (!power_of_two_or_none(parameter->alignment())) return wrong("with a wrong alignment");
       if (is == Role::performance) return wrong("which its configs decide");
       if (is == Role::descriptor) {
-        return Status(AOTRITON_UNSUPPORTED, cat("'", name, "' is a tensor-map descriptor, which this version can't make"));
+        return Status(AOTRITON_UNSUPPORTED, cat("'", name, "' is a tensor map, which this version can't make"));
       }
       if (parameter->pointer() != (is == Role::tensor)) return wrong("as what it isn't");
     }
@@ -214,8 +218,10 @@ Status Check::signatures() {
 
 Status Check::configs() {
   for (const index::Config* config : *index_.configs()) {
-    if (Status status = spend(config->values()->size()); !status.ok()) return status;
+    const std::size_t texts = config->performance()->size() + config->options()->size();
+    if (Status status = spend(config->values()->size() + texts); !status.ok()) return status;
     for (const index::Value* value : *config->values()) {
+      if (Status status = spend(value->text()->size()); !status.ok()) return status;
       if (!is_argument(value->argument()) || role(value->argument()) != Role::performance) {
         return bad("a config decides an argument that is no performance choice");
       }
@@ -241,7 +247,7 @@ Status Check::tables() {
       if (cells > UINT32_MAX) return bad("a table's bins are too many");
     }
     if (table->cells()->size() != cells) return bad("a table has another number of cells than its bins ask for");
-    if (Status status = spend(cells); !status.ok()) return status;
+    if (Status status = spend(cells + table->source()->size()); !status.ok()) return status;
     std::int64_t last = -1;
     for (const std::int64_t cell : *table->cells()) {
       if (cell < -1) return bad("a table has a negative cell");
@@ -253,7 +259,7 @@ Status Check::tables() {
 }
 
 Status Check::grid() {
-  if (index_.grid()->size() != 3) return bad("its grid has not three dimensions");
+  if (index_.grid()->size() != 3 && index_.grid()->size() != 0) return bad("its grid has not three dimensions");
   for (const index::Expression* one : *index_.grid()) {
     if (Status status = expression(*one, "the grid"); !status.ok()) return status;
   }
@@ -297,9 +303,10 @@ Status Check::images(const index::Functional& functional, std::string_view where
   std::set<unsigned> seen;
   for (const index::Image* image : *functional.images()) {
     const auto wrong = [&](std::string_view what) { return bad(cat(where, ": image ", what)); };
-    if (Status status = spend(configs.size() + 1); !status.ok()) return status;
-    const auto mine = [&](unsigned config) { return config == image->config(); };
-    if (std::ranges::none_of(configs, mine) || !seen.insert(image->config()).second) return wrong("of no config of its own");
+    const std::size_t size = configs.size() + image->name()->size() + image->sha256()->size();
+    if (Status status = spend(size); !status.ok()) return status;
+    const bool listed = std::ranges::any_of(configs, [&](unsigned config) { return config == image->config(); });
+    if (!listed || !seen.insert(image->config()).second) return wrong("of no config of its own");
     if (image->name()->size() == 0) return wrong("without a name");
     if (image->sha256()->size() != 32) return wrong("without a SHA-256");
     if (image->bytes() == 0) return wrong("without bytes");
@@ -313,9 +320,13 @@ Status Check::exclusions(const index::Target& target) {
     const index::Exclusion& exclusion = *target.exclusions()->Get(static_cast<unsigned>(i));
     const auto wrong = [&](std::string_view what) { return bad(cat(target.name()->string_view(), ": ", what)); };
     if (exclusion.kind() > index::ExclusionKind::MAX) return wrong("an exclusion of no kind");
-    if (Status status = spend(exclusion.numbers()->size()); !status.ok()) return status;
+    const std::size_t size = exclusion.numbers()->size() + exclusion.reason()->size();
+    if (Status status = spend(size); !status.ok()) return status;
+    std::int64_t before = -1;
     for (const std::uint32_t number : *exclusion.numbers()) {
       if (number >= total_) return wrong("an exclusion of what is not in the choice space");
+      if (number <= before) return wrong("an exclusion's numbers out of order");
+      before = number;
     }
   }
   return {};

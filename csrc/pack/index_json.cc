@@ -38,8 +38,11 @@ void argument(JsonWriter& json, const index::Argument& argument) {
   json.begin_object();
   text(json, "name", argument.name());
   json.member("role", index::EnumNameRole(argument.role())).member("type", index::EnumNameType(argument.type()));
-  if (argument.role() == index::Role::stride) json.member("tensor", argument.tensor()).member("dimension", argument.dimension());
-  json.member("rank", argument.rank()).member("optional", argument.optional()).end_object();
+  if (argument.role() == index::Role::stride) {
+    json.member("tensor", argument.tensor()).member("dimension", argument.dimension());
+  }
+  json.member("rank", argument.rank()).member("optional", argument.optional()).member("dense", argument.dense());
+  json.end_object();
 }
 
 void choice(JsonWriter& json, const index::Choice& choice) {
@@ -62,7 +65,9 @@ void axis(JsonWriter& json, const index::Axis& axis) {
   }
   array(json, "substitutes", axis.substitutes(), [&](const index::Substitutes* one) {
     json.begin_array();
-    for (unsigned i = 0; one->choices() != nullptr && i < one->choices()->size(); ++i) json.value(one->choices()->Get(i));
+    for (unsigned i = 0; one->choices() != nullptr && i < one->choices()->size(); ++i) {
+      json.value(one->choices()->Get(i));
+    }
     json.end_array();
   });
   json.end_object();

@@ -75,7 +75,8 @@ Result<Zip> Zip::parse(Bytes bytes) {
   if (!end) return bad("no ZIP directory at its end (truncated, or no ZIP file)");
   const std::uint8_t* const p = bytes.data() + *end;
   const std::size_t count = read_u16(p + 10), size = read_u32(p + 12), start = read_u32(p + 16);
-  if (read_u16(p + 4) != 0 || read_u16(p + 6) != 0 || read_u16(p + 8) != count) return bad("the ZIP is split over files");
+  const bool split = read_u16(p + 4) != 0 || read_u16(p + 6) != 0 || read_u16(p + 8) != count;
+  if (split) return bad("the ZIP is split over files");
   if (start > *end || size != *end - start) return bad("the ZIP directory is not where the end record says");
   if (count * kCentralSize > size) return bad(cat("the ZIP directory can't hold ", count, " records"));
 

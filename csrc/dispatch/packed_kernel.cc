@@ -1,0 +1,127 @@
+#include "dispatch/packed_kernel.h"
+
+#include "core/log.h"
+#include "core/text.h"
+#include "dispatch/parameters.h"
+#include "dispatch/trace.h"
+
+#include <bit>
+
+namespace aotriton::dispatch {
+namespace {
+
+using core::cat;
+using core::Result;
+using core::Status;
+
+std::size_t hash(std::string_view name) {
+  std::uint64_t state = 0xcbf29ce484222325;
+  for (const char c : name) state = (state ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+  return static_cast<std::size_t>(state ^ state >> 32);
+}
+
+}  // namespace
+
+PackedKernel::Names::Names(const std::vector<std::string>& names)
+    : names_(names), slots_(std::bit_ceil(names.size() * 2 + 1), -1) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::size_t at = hash(names[i]) & (slots_.size() - 1);
+    while (slots_[at] >= 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = static_cast<std::int16_t>(i);
+  }
+}
+
+int PackedKernel::Names::find(std::string_view name) const {
+  std::size_t at = hash(name) & (slots_.size() - 1);
+  while (slots_[at] >= 0 && names_[static_cast<std::size_t>(slots_[at])] != name) at = (at + 1) & (slots_.size() - 1);
+  return slots_[at];
+}
+
+PackedKernel::PackedKernel(Plan plan, aotriton_device& device)
+    : plan_(std::move(plan)), names_(plan_.names), device_(device),
+      functions_(std::make_unique<std::atomic<drivers::Function>[]>(plan_.images)) {}
+
+Status PackedKernel::expect_arguments(std::span<const char* const> names) const {
+  std::size_t same = 0;
+  while (same < names.size() && same < plan_.names.size() && names[same] == plan_.names[same]) ++same;
+  if (same == names.size() && same == plan_.names.size()) return {};
+  const auto name_at = [&](const auto& list) { return same < list.size() ? std::string(list[same]) : "no more"; };
+  return Status(AOTRITON_BAD_PACK,
+                cat(plan_.located.file->path(), ": argument ", same, " is '", name_at(plan_.names),
+                    "'; this library was built for '", name_at(names),
+                    "'; use packs and a library of the same version"));
+}
+
+std::string PackedKernel::refusal(const Status& status, const Options& options) const {
+  return trace_of(plan_, device_, Selection{}, options, {status});
+}
+
+Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, const Options& options,
+                         std::string* trace_json) {
+  if (values.size() != plan_.names.size()) {
+    return Status(AOTRITON_INTERNAL_ERROR, cat("internal error, please report: ", values.size(), " values for ",
+                                               plan_.names.size(), " arguments"));
+  }
+  Selection selection;
+  select(plan_, device_.machine, values, options, selection);
+  bool loaded = false, launched = false;
+  Status status = selection.failure.reason != Reason::none
+                      ? failure_of(plan_, device_, selection)
+                      : enqueue(selection, values, stream, options, loaded, launched);
+  if (trace_json != nullptr) *trace_json = trace_of(plan_, device_, selection, options, {status, loaded, launched});
+  return status;
+}
+
+Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,
+                             const Options& options, bool& loaded, bool& launched) {
+  const bool launches = options.launch && !selection.empty;
+  if (!launches && !options.load) return {};
+  if (!launches && selection.empty) return {};
+  const Result<drivers::Function> function = function_of(selection);
+  if (!function.ok()) return function.status();
+  loaded = true;
+  if (!launches) return {};
+  const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
+  drivers::Launch launch;
+  launch.function = *function;
+  launch.grid = selection.grid;
+  launch.threads = selection.image->threads();
+  launch.shared = selection.image->shared();
+  launch.parameters = parameters.data();
+  launch.count = parameters.size();
+  Status status = device_.driver->launch(device_.ordinal, launch, stream);
+  launched = status.ok();
+  return status;
+}
+
+Result<drivers::Function> PackedKernel::function_of(const Selection& selection) {
+  const drivers::Function function = functions_[selection.image_number].load(std::memory_order_acquire);
+  if (function != nullptr) return function;
+  return load(selection);
+}
+
+// Threads that come while one loads wait for it; a failure is not kept, so the next call tries again.
+Result<drivers::Function> PackedKernel::load(const Selection& selection) {
+  if (device_.driver == nullptr) {
+    return Status(AOTRITON_NO_DEVICE, cat(device_.name, " is no device that runs code: it can be asked (query_only, "
+                                          "explain), not loaded for or launched on"));
+  }
+  const std::lock_guard lock(loading_);
+  std::atomic<drivers::Function>& slot = functions_[selection.image_number];
+  if (const drivers::Function function = slot.load(std::memory_order_acquire)) return function;
+  const index::Image& image = *selection.image;
+  const Result<std::vector<std::uint8_t>> code = plan_.located.file->image(*selection.functional, image);
+  if (!code.ok()) return code.status();
+  const char* const symbol = plan_.index().symbol()->c_str();
+  const Result<drivers::Function> function =
+      device_.driver->load(device_.ordinal, code->data(), code->size(), symbol, image.shared());
+  if (!function.ok()) {
+    return Status(function.status().code(), cat(plan_.located.file->path(), ": ", image.name()->string_view(), ": ",
+                                                function.status().text()));
+  }
+  AOTRITON_LOG(info, device_.name, " loaded ", image.name()->string_view());
+  slot.store(*function, std::memory_order_release);
+  return function;
+}
+
+}  // namespace aotriton::dispatch
