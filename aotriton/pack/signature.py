@@ -125,20 +125,19 @@ def build_date() -> str:
 
 def git_hashes() -> dict[str, str]:
     """Commit and tree that the package stands in, empty where it is installed; the original's variables win."""
-    root = Path(__file__).resolve().parents[2]
-    own = (root / "schema" / "index.fbs").is_file() and (root / ".git").exists()
-    names = {"AOTRITON_GIT_SHA1": "HEAD", "AOTRITON_GIT_TREESHA1": "HEAD^{tree}"}
-    given = {
-        "AOTRITON_GIT_SHA1": os.environ.get("AOTRITON_CI_SUPPLIED_SHA1"),
-        "AOTRITON_GIT_TREESHA1": os.environ.get("AOTRITON_GIT_TREESHA1"),
-    }
-    return {name: given[name] or (_git(root, revision) if own else "") for name, revision in names.items()}
+    given = (os.environ.get("AOTRITON_CI_SUPPLIED_SHA1"), os.environ.get("AOTRITON_GIT_TREESHA1"))
+    found = ("", "") if all(given) else _commit_and_tree(Path(__file__).resolve().parents[2])
+    names = ("AOTRITON_GIT_SHA1", "AOTRITON_GIT_TREESHA1")
+    return {name: one or other for name, one, other in zip(names, given, found, strict=True)}
 
 
-def _git(root: Path, revision: str) -> str:
+def _commit_and_tree(root: Path) -> tuple[str, str]:
+    if not (root / "schema" / "index.fbs").is_file() or not (root / ".git").exists():
+        return "", ""
     try:
-        command = ["git", "-C", str(root), "rev-parse", "--verify", revision]
+        command = ["git", "-C", str(root), "rev-parse", "HEAD", "HEAD^{tree}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+        return "", ""
+    commit, _, tree = done.stdout.strip().partition("\n")
+    return (commit, tree) if done.returncode == 0 else ("", "")
