@@ -332,9 +332,10 @@ Status Check::exclusions(const index::Target& target) {
   return {};
 }
 
-// The text lists the choices that the number means: 'label=choice;label=choice'.
+// The text lists the choices that the number means: 'label=choice;label=choice', or says 'single' where there are none.
 bool Check::text_is_right(const index::Functional& functional) const {
   std::string_view text = functional.text()->string_view();
+  if (index_.axes()->size() == 0) return text == "single";
   const auto eat = [&](std::string_view piece) {
     if (!text.starts_with(piece)) return false;
     text.remove_prefix(piece.size());
