@@ -11,7 +11,7 @@ from pathlib import Path
 from aotriton.compile.cache import Cache
 from aotriton.compile.planning import Plan
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "duration", "estimate"]
 
 _DATA = Path(__file__).resolve().parents[1] / "data" / "compiler" / "seconds.json"
 

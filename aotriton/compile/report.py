@@ -16,7 +16,7 @@ from aotriton.compile.objects import CodeObject, Failure
 from aotriton.compile.planning import Plan
 from aotriton.compile.task import Task
 
-__all__ = ["Report", "Row", "make_report"]
+__all__ = ["Report", "Row", "describe_failure", "failure_json", "make_report"]
 
 
 @dataclass(frozen=True)

@@ -27,43 +27,24 @@ from aotriton.compile import (
     default_workers,
     estimate,
     load_set,
+    make_report,
     plan,
     table_for,
 )
 from aotriton.compile import Report as CompileReport
-from aotriton.compile.report import describe_failure, make_report
-from aotriton.describe import Family, Functional, Kernel, load_family
+from aotriton.compile.report import describe_failure
+from aotriton.describe import Family, Functional, load_family
 from aotriton.errors import CompileError, PackError
 from aotriton.pack.clusters import write_kernel
 from aotriton.pack.files import Staged, folder_lock, remove_leftovers
-from aotriton.pack.gather import contents_of, group_tasks, order_targets
+from aotriton.pack.gather import Job, contents_of, make_jobs
 from aotriton.pack.index import Contents, compilers, index_of
 from aotriton.pack.signature import SIGNATURE, build_date, file_sha256, make_signature, read_signature
 from aotriton.targets import Target
 
-__all__ = ["Job", "Report", "build"]
+__all__ = ["Report", "build"]
 
 _BATCH = 4000  # code objects that are held in memory at once; small builds are one batch
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One ZIP that a build makes: a kernel in a pack."""
-
-    pack: str
-    kernel: Kernel
-    targets: tuple[Target, ...]
-    tasks: Mapping[Target, Mapping[Functional, tuple[Task, ...]]]
-
-    @property
-    def path(self) -> str:
-        """Where the ZIP lies below the pack."""
-        return f"{self.kernel.family}/{self.kernel.name}.zip"
-
-    @property
-    def all_tasks(self) -> tuple[Task, ...]:
-        """Every task of it."""
-        return tuple(task for rows in self.tasks.values() for tasks in rows.values() for task in tasks)
 
 
 @dataclass(frozen=True)
@@ -199,7 +180,7 @@ class _State:
     def __init__(self, planned: Plan, out: Path, allow_failures: bool) -> None:
         self.plan, self.out, self.allow_failures = planned, out, allow_failures
         self.properties = {"build_set": planned.build_set.name, "project_version": aotriton.__version__}
-        self.jobs = _jobs(planned)
+        self.jobs = make_jobs(planned)
         self.kernels: dict[str, dict[str, Any]] = {}  # by pack: the signature's part of the same name
         self.changed: list[Job] = []
         self.identities: dict[Job, str] = {}
@@ -242,7 +223,7 @@ class _State:
         self.rows[job] = [{**asdict(row), "full_objects": full[row.target]} for row in report.rows]
         if report.failures and not self.allow_failures:
             return
-        contents = contents_of(self.plan, job.kernel, job.targets, job.tasks, results)
+        contents = contents_of(job, self.plan, results)
         path = self.file(job)
         with staged.open(path) as file:
             write_kernel(file, contents, self.properties)
@@ -306,18 +287,6 @@ class _Joined:
             self._progress.stop()
 
 
-def _jobs(planned: Plan) -> list[Job]:
-    jobs = []
-    grouped = group_tasks(planned)
-    for pack in dict.fromkeys(target.pack for target in planned.targets):
-        for kernel, by_target in grouped.items():
-            there = [target for target, tasks in by_target.items() if target.pack == pack and tasks]
-            if there:
-                ordered = order_targets(there, planned.build_set.image_order)
-                jobs.append(Job(pack, kernel, ordered, {target: by_target[target] for target in ordered}))
-    return jobs
-
-
 def _batches(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     """Whole packs together, up to so many code objects."""
     batch: list[Job] = []
@@ -343,28 +312,22 @@ def _known(folder: Path) -> dict[str, Any]:
 def _identity(planned: Plan, job: Job, properties: Mapping[str, str]) -> str:
     """A hash of all that decides the ZIP, but for whether a compile fails."""
     description = index_of(Contents(job.kernel, ()), properties)
-    wanted = [
-        [
-            target.name,
-            [
-                [one.number, planned.tables[one, target.name].keys, planned.tables[one, target.name].cells]
-                + [planned.tables[one, target.name].source, [(task.stem, task.compiled_as.key) for task in tasks]]
-                for one, tasks in job.tasks[target].items()
-            ],
-            [
-                [one.reason, one.functional.number]
-                for one in planned.exclusions
-                if one.target == target and one.functional.kernel is job.kernel
-            ],
-        ]
-        for target in job.targets
-    ]
+    wanted = []
+    for target, functionals in job.tasks.items():
+        exclusions = [[one.reason, one.numbers] for one in job.exclusions[target]]
+        wanted.append([target.name, exclusions, [_planned(planned, one, tasks) for one, tasks in functionals.items()]])
     return hashlib.sha256(json.dumps([description, wanted]).encode()).hexdigest()
+
+
+def _planned(planned: Plan, functional: Functional, tasks: Sequence[Task]) -> list[Any]:
+    table = planned.tables[functional, tasks[0].target.name]
+    keys = [(task.stem, task.compiled_as.target.name, task.compiled_as.key) for task in tasks]
+    return [functional.number, table.keys, table.cells, table.source, keys]
 
 
 def _full_objects(job: Job, target_name: str) -> int:
     """How many code objects the kernel has on a target when everything is built."""
-    target = next(target for target in job.targets if target.name == target_name)
+    target = next(target for target in job.tasks if target.name == target_name)
     return sum(
         len({config.for_target(target) for config in table_for(job.kernel, one, target).configs})
         for one in job.kernel.functionals()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aotriton.compile.objects import CodeObject, Failure
@@ -15,7 +16,65 @@ if TYPE_CHECKING:
     from aotriton.compile.tables import LookupTable
     from aotriton.compile.task import Task
 
-__all__ = ["contents_of", "group_tasks", "order_targets", "pack_functional"]
+__all__ = ["Job", "contents_of", "make_jobs", "order_targets", "pack_functional"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One ZIP that a build makes: a kernel in a pack.
+
+    Attributes
+    ----------
+    pack : str
+        The pack's name.
+    kernel : Kernel
+        The kernel.
+    tasks : mapping of Target to mapping of Functional to tasks
+        What is compiled for it. Targets stand in the order of images; each config is there once, those of the
+        look-up table first.
+    exclusions : mapping of Target to tuple of Exclusion
+        What the description excludes.
+    """
+
+    pack: str
+    kernel: Kernel
+    tasks: Mapping[Target, Mapping[Functional, tuple[Task, ...]]]
+    exclusions: Mapping[Target, tuple[Exclusion, ...]]
+
+    @property
+    def path(self) -> str:
+        """Where the ZIP lies below the pack."""
+        return f"{self.kernel.family}/{self.kernel.name}.zip"
+
+    @property
+    def all_tasks(self) -> tuple[Task, ...]:
+        """Every task of it."""
+        return tuple(task for rows in self.tasks.values() for tasks in rows.values() for task in tasks)
+
+
+def make_jobs(plan: Plan) -> list[Job]:
+    """The ZIPs that a plan makes, pack by pack; a target for which nothing of a kernel is planned is left out."""
+    grouped: dict[Kernel, dict[Target, dict[Functional, dict[Task, None]]]] = {}
+    for task in plan.tasks:
+        functionals = grouped.setdefault(task.kernel, {}).setdefault(task.target, {})
+        functionals.setdefault(task.functional, {})[task] = None
+    reasons: dict[tuple[Kernel, str], dict[str, list[int]]] = {}
+    for one in plan.exclusions:
+        described = reasons.setdefault((one.functional.kernel, one.target.name), {})
+        described.setdefault(one.reason, []).append(one.functional.number)
+    jobs = []
+    for pack in dict.fromkeys(target.pack for target in plan.targets):
+        for kernel, by_target in grouped.items():
+            targets = order_targets((t for t in by_target if t.pack == pack), plan.build_set.image_order)
+            tasks = {t: {one: tuple(found) for one, found in by_target[t].items()} for t in targets}
+            exclusions = {t: _described(reasons.get((kernel, t.name), {})) for t in targets}
+            if targets:
+                jobs.append(Job(pack, kernel, tasks, exclusions))
+    return jobs
+
+
+def _described(reasons: Mapping[str, Sequence[int]]) -> tuple[Exclusion, ...]:
+    return tuple(Exclusion(reason, "described", tuple(numbers)) for reason, numbers in reasons.items())
 
 
 def order_targets(targets: Iterable[Target], image_order: Sequence[str] = ()) -> tuple[Target, ...]:
@@ -29,62 +88,23 @@ def order_targets(targets: Iterable[Target], image_order: Sequence[str] = ()) ->
     return tuple(sorted(targets, key=place))
 
 
-def group_tasks(plan: Plan) -> dict[Kernel, dict[Target, dict[Functional, tuple[Task, ...]]]]:
-    """The tasks of a plan by kernel, target and functional; each config once, those of the table first."""
-    grouped: dict[Kernel, dict[Target, dict[Functional, dict[Task, None]]]] = {
-        kernel: {target: {} for target in plan.targets} for kernel in plan.kernels
-    }
-    for task in plan.tasks:
-        grouped[task.kernel][task.target].setdefault(task.functional, {})[task] = None
-    return {
-        kernel: {target: {one: tuple(found) for one, found in rows.items()} for target, rows in by_target.items()}
-        for kernel, by_target in grouped.items()
-    }
+def contents_of(job: Job, plan: Plan, results: Mapping[Task, CodeObject | Failure]) -> Contents:
+    """What the ZIP of a job holds, given what came of each of its tasks.
 
-
-def contents_of(
-    plan: Plan,
-    kernel: Kernel,
-    targets: Sequence[Target],
-    tasks: Mapping[Target, Mapping[Functional, Sequence[Task]]],
-    results: Mapping[Task, CodeObject | Failure],
-) -> Contents:
-    """What the ZIP of a kernel for the targets of one pack holds.
-
-    Parameters
-    ----------
-    plan : Plan
-        What was planned: tables and exclusions are taken from it.
-    kernel : Kernel
-        The kernel.
-    targets : sequence of Target
-        The pack's, in the order of images.
-    tasks : mapping
-        The kernel's tasks by target and functional.
-    results : mapping
-        What came of each task. A functional of which some configs failed goes on with the others; one of which all
-        failed becomes an exclusion.
+    A functional of which some configs failed goes on with the others; one of which all failed becomes an exclusion.
     """
     parts = []
-    for target in targets:
+    for target, functionals in job.tasks.items():
         packed, failed = [], dict[str, list[int]]()
-        for functional, wanted in tasks[target].items():
-            found = pack_functional(functional, plan.tables[functional, target.name], wanted, results)
+        for functional, tasks in functionals.items():
+            found = pack_functional(functional, plan.tables[functional, target.name], tasks, results)
             if isinstance(found, str):
                 failed.setdefault(found, []).append(functional.number)
             else:
                 packed.append(found)
         failures = [Exclusion(reason, "failed", tuple(numbers)) for reason, numbers in failed.items()]
-        parts.append(Part(target, tuple(packed), (*_described(plan, kernel, target), *failures)))
-    return Contents(kernel, tuple(parts))
-
-
-def _described(plan: Plan, kernel: Kernel, target: Target) -> list[Exclusion]:
-    reasons: dict[str, list[int]] = {}
-    for one in plan.exclusions:
-        if one.target == target and one.functional.kernel is kernel:
-            reasons.setdefault(one.reason, []).append(one.functional.number)
-    return [Exclusion(reason, "described", tuple(numbers)) for reason, numbers in reasons.items()]
+        parts.append(Part(target, tuple(packed), (*job.exclusions[target], *failures)))
+    return Contents(job.kernel, tuple(parts))
 
 
 def pack_functional(
