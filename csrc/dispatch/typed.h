@@ -4,6 +4,7 @@
 
 #include "dispatch/kernel.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -108,7 +109,7 @@ core::Status misfit(const char* name, Tensor<Rank, Dense> tensor) {
   if (view.rank != Rank) {
     text += " has rank " + std::to_string(view.rank) + "; the kernel takes rank " + std::to_string(Rank);
   } else {
-    const int dimension = broken_dimension<Rank, Dense>(view);
+    const int dimension = std::max(0, broken_dimension<Rank, Dense>(view));  // there is one: the view doesn't fit
     text += " has stride " + std::to_string(view.strides[dimension]) + " in dimension " + std::to_string(dimension) +
             ", where the kernel takes it as contiguous with stride " +
             std::to_string(contiguous_stride(view, dimension)) + "; make it contiguous";

@@ -1,0 +1,37 @@
+#include "flash/kernel_cache.h"
+
+#include "pack/search.h"
+
+#include <cstdlib>
+
+namespace aotriton::flash {
+
+using core::Result;
+using core::Status;
+
+Result<dispatch::Kernel*> KernelCache::get(aotriton_device& device) {
+  const std::uint64_t generation = pack::search_generation();
+  const char* variable = std::getenv("AOTRITON_PACK_PATH");
+  if (variable == nullptr) variable = "";
+  if (const Entry* entry = find(device, generation, variable)) return entry->kernel.get();
+  const std::lock_guard lock(mutex_);
+  if (const Entry* entry = find(device, generation, variable)) return entry->kernel.get();
+  // A failure isn't kept: the next call looks again.
+  Result<std::shared_ptr<dispatch::Kernel>> kernel = dispatch::Kernel::open("", family_, kernel_, device);
+  if (!kernel.ok()) return kernel.status();
+  if (Status status = (*kernel)->expect_arguments(arguments_); !status.ok()) return status;
+  const Entry* before = entries_.load(std::memory_order_relaxed);
+  const auto* entry = new Entry{&device, generation, variable, *kernel, before};
+  entries_.store(entry, std::memory_order_release);
+  return entry->kernel.get();
+}
+
+const KernelCache::Entry* KernelCache::find(const aotriton_device& device, std::uint64_t generation,
+                                            const char* variable) const {
+  for (const Entry* entry = entries_.load(std::memory_order_acquire); entry != nullptr; entry = entry->next) {
+    if (entry->device == &device && entry->generation == generation && entry->variable == variable) return entry;
+  }
+  return nullptr;
+}
+
+}  // namespace aotriton::flash

@@ -1,0 +1,39 @@
+// The kernel of a front end, opened once for each device: found again with no lock.
+#pragma once
+
+#include "dispatch/kernel.h"
+
+#include <atomic>
+#include <mutex>
+#include <span>
+
+namespace aotriton::flash {
+
+class KernelCache {
+ public:
+  // `arguments`: what the front end's struct was generated for; a kernel with others is refused.
+  KernelCache(const char* family, const char* kernel, std::span<const char* const> arguments)
+      : family_(family), kernel_(kernel), arguments_(arguments) {}
+
+  core::Result<dispatch::Kernel*> get(aotriton_device& device);
+
+ private:
+  // Never changes and never goes away, so that readers need no lock. Another search path adds another one.
+  struct Entry {
+    const aotriton_device* device;
+    std::uint64_t generation;  // of the search path
+    std::string variable;      // AOTRITON_PACK_PATH
+    std::shared_ptr<dispatch::Kernel> kernel;
+    const Entry* next;
+  };
+
+  const Entry* find(const aotriton_device& device, std::uint64_t generation, const char* variable) const;
+
+  const char* family_;
+  const char* kernel_;
+  std::span<const char* const> arguments_;
+  std::mutex mutex_;  // of opening
+  std::atomic<const Entry*> entries_{nullptr};
+};
+
+}  // namespace aotriton::flash
