@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -138,6 +139,7 @@ def _compile(
         for job, outcome in run_jobs(jobs, workers=workers, timeout=timeout, memory=memory, work=work):
             group = due[job.key]
             if isinstance(outcome, Broken):
+                _close_log(job, outcome)
                 settle(group, [Failure(task, outcome.status, outcome.reason, job.log) for task in group])
             else:
                 store.put(job.key, outcome, {name: value for name, value in job.spec.items() if name != "folder"})
@@ -146,6 +148,12 @@ def _compile(
 
 class _Settle(Protocol):
     def __call__(self, group: Iterable[Task], outcomes: Iterable[Outcome]) -> None: ...
+
+
+def _close_log(job: Job, outcome: Broken) -> None:
+    """What a log ends with, be it all that there is: how it failed, and what was to be compiled."""
+    with job.log.open("a", encoding="utf-8") as file:
+        file.write(f"\n{outcome.status}: {outcome.reason}\n{json.dumps(job.spec, indent=1)}\n")
 
 
 def _job(task: Task, store: Cache) -> Job:
