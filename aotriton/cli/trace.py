@@ -23,8 +23,8 @@ FIELDS = {
     "image": "the code object: `name`, `sha256`, `shared` memory, `threads`, `registers`, `spills`; −1 is unknown",
     "grid": "blocks along x, y and z",
     "notes": "what else is worth knowing: a pack of another target that serves, a capped grid, a forced config",
-    "loaded": "whether the code object is on the device now",
-    "launched": "whether the kernel was launched",
+    "loaded": "whether this call found or put the code object on the device",
+    "launched": "whether this call launched the kernel",
 }
 """Each field of the trace, and what it says; `docs/reference/trace.md` is made from this."""
 

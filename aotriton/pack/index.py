@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+_SCRATCH_PARAMETERS = 2  # global scratch and profile scratch: compiled Triton code takes them after its own
 
 _SERVES = {"sm_80": ("sm_86", "sm_89")}
 """Whose code other targets' devices run: cubins, within a major compute capability and from its lowest."""
@@ -203,11 +204,13 @@ def index_of(contents: Contents, build: Mapping[str, str]) -> dict[str, Any]:
     kernel = contents.kernel
     writer = _Writer(kernel)
     parts = [writer.part(part) for part in contents.parts]
+    compiled = any(part.target.vendor != "host" for part in contents.parts)
     return {
         "schema_version": SCHEMA_VERSION,
         "family": kernel.family,
         "kernel": kernel.name,
         "symbol": kernel.symbol,
+        "scratch_parameters": _SCRATCH_PARAMETERS if compiled else 0,
         "arguments": [_argument(one, writer.positions) for one in kernel.arguments],
         "axes": [_axis(one, writer.positions) for one in kernel.axes],
         "signatures": writer.signatures.rows,

@@ -15,7 +15,7 @@ from aotriton.cli.trace import FIELDS
 from aotriton.pack.flatbuffer import read_index
 from aotriton.pack.flatzip import INDEX, open_zip, write_zip
 from aotriton.pack.schema import compile_index
-from tests.tools.recording import take_launches
+from tests.tools.recording import Recorder
 
 PROBLEM = ["--arg", "Rows=37", "--arg", "Columns=1000", "--arg", "Epsilon=1e-6", "--arg", "W=fp16[1000]"]
 TENSORS = ["--arg", "X=fp16[37,1000]", "--arg", "Y=fp16[37,1000]"]
@@ -80,9 +80,10 @@ def test_a_changed_cell_changes_explain_and_launch_alike(rmsnorm_packs, tmp_path
 
         x, w, y = np.ones((37, 1000), np.float16), np.ones(1000, np.float16), np.zeros((37, 1000), np.float16)
         arguments = {"X": x, "W": w, "Y": y, "Rows": 37, "Columns": 1000, "Epsilon": 1e-6}
-        take_launches()
+        recorder = Recorder()
+        recorder.reset()
         open_kernel("norm", "rms_norm", packs, "record:gfx942").launch(**arguments)
-        (launch,) = take_launches()
+        (launch,) = recorder.launches()
         assert launch["symbol"] == "rms_norm"
         assert launch["grid"] == trace["grid"]
 

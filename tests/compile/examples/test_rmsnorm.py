@@ -47,7 +47,7 @@ def test_c_and_cpp_programs_launch(source, device, rmsnorm_packs, prefix, tmp_pa
         assert text == "launched\n"
     else:
         trace = json.loads(text)
-        assert (trace["status"], trace["device"], trace["loaded"]) == ("success", device, True)
+        assert (trace["status"], trace["device"]) == ("success", device)
         assert trace["functional"]["signature"] == "X='*fp16:16';BLOCK_N=1024"
 
 
@@ -59,12 +59,13 @@ def test_programs_say_what_is_wrong(rmsnorm_packs, prefix, tmp_path):
     assert "gfx90a" in done.stderr
 
 
-@pytest.mark.parametrize(("dtype", "rows", "columns"), [("f2", 5, 1000), ("f2", 3, 700), ("f4", 2, 4096)])
+@pytest.mark.parametrize(("dtype", "rows", "columns"), [("f2", 5, 1000), ("f2", 3, 704), ("f4", 2, 4096)])
 def test_numbers_on_the_host(dtype, rows, columns, rmsnorm_packs):
     random = np.random.default_rng(3)
-    x = random.standard_normal((rows, 2 * columns)).astype(dtype)[:, :columns]  # rows with a gap between
+    # Rows with gaps between them, which stay as they are.
+    x, y = random.standard_normal((2, rows, columns + 24)).astype(dtype)[:, :, :columns]
     w = random.standard_normal(columns).astype(dtype)
-    y = np.full((rows, columns), np.nan, dtype)
+    y[:] = np.nan
     arguments = {"X": x, "W": w, "Y": y, "Rows": rows, "Columns": columns, "Epsilon": 1e-6}
     open_kernel("norm", "rms_norm", rmsnorm_packs, "host").launch(**arguments)
     wide = x.astype(np.float64)
