@@ -31,7 +31,8 @@ Item division(Operation operation, std::int64_t a, std::int64_t b) {
   return number(parts.quotient + (parts.remainder != 0 ? 1 : 0));  // cdiv
 }
 
-Item checked(bool overflows, std::int64_t value) { return overflows ? fault(Fault::overflow) : number(value); }
+// By reference: the call that says whether it overflows also writes the value, and arguments are evaluated in any order.
+Item checked(bool overflows, const std::int64_t& value) { return overflows ? fault(Fault::overflow) : number(value); }
 
 Item arithmetic(Operation operation, std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
