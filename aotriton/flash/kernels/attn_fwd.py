@@ -41,7 +41,8 @@ def load_tile(base, row, rows, columns, stride, WIDTH: tl.constexpr, CHECK_ROWS:
     parts = ()
     for i in tl.static_range(len(parts_of(WIDTH))):
         column = start_of(WIDTH, i) + tl.arange(0, parts_of(WIDTH)[i])
-        pointers = base + (row.to(tl.int64)[:, None] * stride + column[None, :])
+        # One pointer per row, then the columns: what lies in a row is reached by constants, not by pointers of its own.
+        pointers = (base + row.to(tl.int64) * stride)[:, None] + column[None, :]
         if CHECK_ROWS and CHECK_COLUMNS:
             part = tl.load(pointers, (row < rows)[:, None] & (column < columns)[None, :], 0.0)
         elif CHECK_ROWS:
@@ -63,7 +64,7 @@ def store_tile(base, row, rows, columns, stride, parts, WIDTH: tl.constexpr, CHE
         if CHECK_COLUMNS:
             inside = inside & (column < columns)[None, :]
         value = parts[i].to(base.dtype.element_ty)
-        tl.store(base + (row.to(tl.int64)[:, None] * stride + column[None, :]), value, inside)
+        tl.store((base + row.to(tl.int64) * stride)[:, None] + column[None, :], value, inside)
 
 
 @triton.jit
