@@ -1,11 +1,10 @@
 // The C API's flash attention.
+#include "api/c_strings.h"
 #include "core/guarded.h"
 #include "core/text.h"
 #include "flash/attn_fwd.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 namespace {
 
@@ -31,16 +30,9 @@ Status check_size(const char* name, const Struct& given) {
 }
 
 Status check_structs(const aotriton_attn_fwd_params* params, const aotriton_attn_options* options) {
-  if (params == nullptr) return Status(AOTRITON_INVALID_ARGUMENT, "params is null");
+  if (params == nullptr) return aotriton::api::null_argument("params");
   if (Status status = check_size("params", *params); !status.ok()) return status;
   return options == nullptr ? Status() : check_size("options", *options);
-}
-
-Status copy_out(const std::string& text, char** out) {
-  *out = static_cast<char*>(std::malloc(text.size() + 1));
-  if (*out == nullptr) return Status(AOTRITON_OUT_OF_MEMORY, "out of memory");
-  std::memcpy(*out, text.c_str(), text.size() + 1);
-  return {};
 }
 
 }  // namespace
@@ -55,7 +47,7 @@ extern "C" aotriton_status aotriton_attn_fwd(const aotriton_attn_fwd_params* par
     Status status = aotriton::flash::attn_fwd(*params, device, stream, options != nullptr ? *options : kDefaults,
                                               trace != nullptr ? &text : nullptr);
     if (trace == nullptr) return status;
-    if (Status copied = copy_out(text, trace); !copied.ok()) return copied;
+    if (Status copied = aotriton::api::give(text, trace); !copied.ok()) return copied;
     return status;
   });
 }

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include <array>
+#include <string_view>
 
 namespace aotriton::drivers {
 namespace {
@@ -21,14 +21,18 @@ std::string path_of(void* handle, const char* name) {
 }  // namespace
 
 core::Result<Library> Library::open(std::span<const char* const> names) {
-  for (const int how : std::array{RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
-    for (const char* name : names) {
-      if (void* handle = dlopen(name, how)) return Library(handle, path_of(handle, name));
-    }
+  for (const char* name : names) {
+    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return Library(handle, path_of(handle, name));
   }
-  // The loader's own words on the last name: either it is not there, or why it doesn't load.
-  const char* reason = dlerror();
-  return core::Status(AOTRITON_NO_DEVICE, reason != nullptr ? reason : "the library doesn't open");
+  std::string reason;
+  for (const char* name : names) {
+    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(handle, path_of(handle, name));
+    // The loader's own words. Those on a file that is there but doesn't load tell more than that another isn't.
+    const char* text = dlerror();
+    const bool is_missing = text == nullptr || std::string_view(text).starts_with(core::cat(name, ": cannot open shared"));
+    if (!is_missing || reason.empty()) reason = is_missing ? core::cat("there is no ", name) : text;
+  }
+  return core::Status(AOTRITON_NO_DEVICE, reason);
 }
 
 void* Library::symbol(const char* name) const { return dlsym(handle_, name); }
