@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from aotriton.compile.cache import Cache, Entry, default_cache
+from aotriton.compile.cache import Cache, Entry, default_cache, explained
 from aotriton.compile.host import host_object
 from aotriton.compile.objects import CodeObject, Failure
 from aotriton.compile.pool import Broken, Job, run_jobs
@@ -113,7 +114,7 @@ def compile_tasks(
             if entry is None:
                 missing.append(key)
             else:
-                settle(group, _finish(group, entry, store.log(key), cached=True))
+                settle(group, _finish(group, entry, store, cached=True))
         for path in store.damaged:
             watcher.note(f"the cache entry {path} was damaged; it is compiled again")
         _compile(missing, due, store, workers, timeout, memory, settle)
@@ -136,24 +137,37 @@ def _compile(
     # The last numbers are the largest kernels: begun first, none of them is left over for one worker at the end.
     jobs = [_job(due[key][0].compiled_as, store) for key in reversed(missing)]
     with store.work() as work:
-        for job, outcome in run_jobs(jobs, workers=workers, timeout=timeout, memory=memory, work=work):
+        outcomes = run_jobs(jobs, workers=workers, timeout=timeout, memory=memory, work=work)
+        for job, outcome in _stepwise(outcomes, store.root):
             group = due[job.key]
             if isinstance(outcome, Broken):
-                _close_log(job, outcome)
+                store.add_to_log(job.key, _last_words(job, outcome))
                 settle(group, [Failure(task, outcome.status, outcome.reason, job.log) for task in group])
             else:
                 store.put(job.key, outcome, {name: value for name, value in job.spec.items() if name != "folder"})
-                settle(group, _finish(group, outcome, job.log, cached=False))
+                settle(group, _finish(group, outcome, store, cached=False))
 
 
 class _Settle(Protocol):
     def __call__(self, group: Iterable[Task], outcomes: Iterable[Outcome]) -> None: ...
 
 
-def _close_log(job: Job, outcome: Broken) -> None:
+def _stepwise(
+    outcomes: Generator[tuple[Job, Entry | Broken], None, None], folder: Path
+) -> Iterator[tuple[Job, Entry | Broken]]:
+    """The outcomes one by one, with the system's errors in words, and the workers stopped whatever happens."""
+    with contextlib.closing(outcomes):
+        while True:
+            with explained(folder):
+                step = next(outcomes, None)
+            if step is None:
+                return
+            yield step
+
+
+def _last_words(job: Job, outcome: Broken) -> str:
     """What a log ends with, be it all that there is: how it failed, and what was to be compiled."""
-    with job.log.open("a", encoding="utf-8") as file:
-        file.write(f"\n{outcome.status}: {outcome.reason}\n{json.dumps(job.spec, indent=1)}\n")
+    return f"\n{outcome.status}: {outcome.reason}\n{json.dumps(job.spec, indent=1)}\n"
 
 
 def _job(task: Task, store: Cache) -> Job:
@@ -163,7 +177,7 @@ def _job(task: Task, store: Cache) -> Job:
     return Job(task.key, spec, task.environment, task.line_information, store.log(task.key))
 
 
-def _finish(group: Sequence[Task], entry: Entry, log: Path, *, cached: bool) -> list[Outcome]:
+def _finish(group: Sequence[Task], entry: Entry, store: Cache, *, cached: bool) -> list[Outcome]:
     """The code objects that a binary gives, stamped where it was compiled for another target."""
     outcomes: list[Outcome] = []
     for task in group:
@@ -174,8 +188,8 @@ def _finish(group: Sequence[Task], entry: Entry, log: Path, *, cached: bool) -> 
             image = entry.image if asked == task.target.name else stamp(entry.image, asked, task.target.name)
             resources = read_resources(image, entry.metadata, task.target, seconds)
         except CompileError as error:
-            log.write_text(f"{error}\n")
-            outcomes.append(Failure(task, "Exception", error.message, log))
+            store.add_to_log(task.compiled_as.key, f"{error}\n")
+            outcomes.append(Failure(task, "Exception", error.message, store.log(task.compiled_as.key)))
             continue
         outcomes.append(
             CodeObject(

@@ -26,7 +26,7 @@ from typing import Any
 
 from aotriton.errors import BuildError
 
-__all__ = ["Cache", "Entry", "default_cache"]
+__all__ = ["Cache", "Entry", "default_cache", "explained"]
 
 _MAGIC = b"aotriton-cache-1 "
 
@@ -66,7 +66,7 @@ class Cache:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.damaged: list[Path] = []
-        with _explained(root):
+        with explained(root):
             for name in ("objects", "sources", "logs", "work"):
                 (root / name).mkdir(parents=True, exist_ok=True)
         self._remove_left_behind()
@@ -93,11 +93,12 @@ class Cache:
         return entry
 
     def seconds(self, key: str) -> float | None:
-        """How long the entry of that key took to compile, by its header alone; None: there is no entry."""
+        """What the entry of that key took of one core, by its header alone; None: there is no entry."""
         try:
             with self.path(key).open("rb") as file:
                 file.readline()
-                return float(json.loads(file.readline())["seconds"])
+                header = json.loads(file.readline())
+                return float(header["metadata"].get("cpu_seconds", header["seconds"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -110,6 +111,11 @@ class Cache:
             It can't be written: the disk is full, the folder read-only. Nothing is left of it.
         """
         self._write(self.path(key), _encode(key, entry, spec))
+
+    def add_to_log(self, key: str, text: str) -> None:
+        """Append to a log."""
+        with explained(self.log(key)), self.log(key).open("a", encoding="utf-8") as file:
+            file.write(text)
 
     def add_sources(self, package: str, files: Mapping[str, str]) -> Path:
         """Write a set of source files as an importable package, and return the folder that holds the package.
@@ -126,7 +132,7 @@ class Cache:
     @contextlib.contextmanager
     def work(self) -> Iterator[Path]:
         """A folder for the temporary files of one build, removed at its end."""
-        with _explained(self.root):
+        with explained(self.root):
             folder = Path(tempfile.mkdtemp(prefix=_prefix(), dir=self.root / "work"))
         try:
             yield folder
@@ -135,7 +141,7 @@ class Cache:
 
     def _write(self, path: Path, data: bytes) -> None:
         temporary = None
-        with _explained(path):
+        with explained(path):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 handle, name = tempfile.mkstemp(prefix=_prefix(), dir=self.root / "work")
@@ -179,7 +185,8 @@ def _decode(data: bytes, key: str) -> Entry | None:
 
 
 @contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Say in words what the system refused: a full disk above all."""
     try:
         yield
     except OSError as error:

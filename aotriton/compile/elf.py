@@ -5,15 +5,19 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import msgpack
 
 from aotriton.errors import CompileError
 
-__all__ = ["Elf", "Section", "Symbol"]
+__all__ = ["Elf", "Section", "Symbol", "amd_metadata"]
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _NOTE = struct.Struct("<III")
+_AMD_METADATA = 32
 _NOBITS, _SYMTAB, _DYNSYM, _SHT_NOTE = 8, 2, 11, 7
 
 
@@ -116,6 +120,19 @@ class Elf:
                 start = offset + _NOTE.size + (name_size + 3) // 4 * 4
                 yield name.rstrip(b"\0").decode("latin-1"), kind, start, self._slice(start, size)
                 offset = start + (size + 3) // 4 * 4
+
+
+def amd_metadata(elf: Elf) -> tuple[int, bytes, dict[str, Any]]:
+    """The metadata note of an AMD code object: where it lies, its bytes, and what it says."""
+    for owner, kind, offset, description in elf.notes():
+        if owner == "AMDGPU" and kind == _AMD_METADATA:
+            try:
+                data = msgpack.unpackb(description)
+            except Exception as error:
+                raise CompileError(f"the code object's metadata can't be read: {error}") from error
+            if isinstance(data, dict) and isinstance(data.get("amdhsa.kernels"), list):
+                return offset, description, data
+    raise CompileError("the code object has no AMD metadata")
 
 
 def _string(strings: bytes, offset: int) -> str:

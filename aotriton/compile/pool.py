@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -56,7 +56,7 @@ class Broken:
 
 def run_jobs(
     jobs: Iterable[Job], *, workers: int, timeout: float, memory: int, work: Path
-) -> Iterator[tuple[Job, Entry | Broken]]:
+) -> Generator[tuple[Job, Entry | Broken], None, None]:
     """Compile all jobs, and give each with its outcome as it is done.
 
     Parameters

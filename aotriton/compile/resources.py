@@ -6,9 +6,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-import msgpack
-
-from aotriton.compile.elf import Elf
+from aotriton.compile.elf import Elf, amd_metadata
 from aotriton.compile.objects import Resources
 from aotriton.errors import CompileError
 from aotriton.targets import Target
@@ -19,7 +17,6 @@ __all__ = ["read_resources"]
 # Checked against `cuobjdump -res-usage` and `ptxas -v` in tests/compile/pool.
 _REGISTERS, _STACK, _HAS_VALUE = 0x2F, 0x12, 4
 _FUNCTION, _LOCAL = 2, 0
-_AMD_METADATA = 32
 
 
 def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, seconds: float) -> Resources:
@@ -67,16 +64,13 @@ def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, se
 
 
 def _amd(elf: Elf, name: str) -> dict[str, int]:
-    for owner, kind, _, description in elf.notes():
-        if owner == "AMDGPU" and kind == _AMD_METADATA:
-            kernels = msgpack.unpackb(description)["amdhsa.kernels"]
-            found = [kernel for kernel in kernels if kernel[".name"] == name]
-            if not found:
-                break
-            numbers = {key[1:]: value for key, value in found[0].items() if isinstance(value, int)}
-            # On gfx90a and later vgpr_count is the unified file's: AGPRs are part of it.
-            return {**numbers, "registers": numbers["vgpr_count"], "spills": numbers["private_segment_fixed_size"]}
-    raise CompileError(f"the code object has no metadata of a kernel {name!r}")
+    kernels = amd_metadata(elf)[2]["amdhsa.kernels"]
+    found = next((kernel for kernel in kernels if kernel[".name"] == name), None)
+    if found is None:
+        raise CompileError(f"the code object has no metadata of a kernel {name!r}")
+    numbers = {key[1:]: value for key, value in found.items() if isinstance(value, int)}
+    # On gfx90a and later vgpr_count is the unified file's: AGPRs are part of it.
+    return {**numbers, "registers": numbers["vgpr_count"], "spills": numbers["private_segment_fixed_size"]}
 
 
 def _nvidia(elf: Elf, name: str) -> dict[str, int]:

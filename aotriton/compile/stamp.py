@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import struct
 
-import msgpack
-
-from aotriton.compile.elf import Elf
+from aotriton.compile.elf import Elf, amd_metadata
 from aotriton.errors import CompileError
 
 __all__ = ["differences", "stamp"]
@@ -23,7 +21,7 @@ _MACHINES = {
     "gfx1150": 0x43, "gfx1151": 0x4A, "gfx1152": 0x55, "gfx1153": 0x58,
     "gfx1200": 0x48, "gfx1201": 0x4E, "gfx1250": 0x49,
 }  # fmt: skip
-_AMDGPU, _METADATA = 224, 32
+_AMDGPU = 224
 
 
 def stamp(image: bytes, source: str, target: str) -> bytes:
@@ -46,15 +44,13 @@ def stamp(image: bytes, source: str, target: str) -> bytes:
         raise CompileError(f"the code object is none of {source}, so it can't be stamped for {target}")
     out = bytearray(image)
     struct.pack_into("<I", out, Elf.FLAGS_OFFSET, elf.flags & ~0xFF | _MACHINES[target])
-    for owner, kind, offset, description in elf.notes():
-        if owner == "AMDGPU" and kind == _METADATA:
-            old = str(msgpack.unpackb(description)["amdhsa.target"])
-            new = _renamed(old, source, target)
-            place = description.find(old.encode())
-            if len(new) == len(old) and description.count(old.encode()) == 1:
-                out[offset + place : offset + place + len(old)] = new.encode()
-                return bytes(out)
-    raise CompileError(f"the code object of {source} doesn't name its target once, so it can't be stamped")
+    offset, description, metadata = amd_metadata(elf)
+    old = str(metadata.get("amdhsa.target"))
+    new, place = _renamed(old, source, target), description.find(old.encode())
+    if old == new or len(new) != len(old) or description.count(old.encode()) != 1:
+        raise CompileError(f"the code object of {source} doesn't name its target once, so it can't be stamped")
+    out[offset + place : offset + place + len(old)] = new.encode()
+    return bytes(out)
 
 
 def differences(image: bytes, other: bytes, source: str, target: str) -> str | None:

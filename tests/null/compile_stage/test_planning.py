@@ -179,13 +179,13 @@ def test_the_estimate_counts_what_the_cache_has(
     found = plan([family], build_set)
     cold = estimate(found, tmp_path)
     assert (cold.objects, cold.host, cold.cached, cold.shared, cold.compiled) == (5, 1, 0, 1, 3)
-    assert cold.core_seconds == 3.0
+    assert cold.core_seconds == 1.5
     assert "5 code objects: 3 to compile" in cold.describe(2)
-    assert "about 3 s of one core, 2 s with 2 workers" in cold.describe(2)
+    assert "about 2 s of one core, 1 s with 2 workers" in cold.describe(2)
     amd = [task for task in found.tasks if task.target.name == "gfx942"]
     Cache(tmp_path).put(amd[0].key, Entry(b"", {}, 7.0), {})
     warm = estimate(found, tmp_path)
-    assert (warm.cached, warm.compiled, warm.core_seconds) == (1, 2, 8.0)
+    assert (warm.cached, warm.compiled, warm.core_seconds) == (1, 2, 7.5)
     outcomes = compile_tasks([task for task in found.tasks if task.target.vendor != "nvidia"], cache=tmp_path / "2")
     assert "nothing to wait for" in estimate(plan([family], build_set, [parse_target("host")]), tmp_path).describe(2)
     assert len(outcomes) == 4
