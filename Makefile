@@ -21,7 +21,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 SOURCES = $(shell find aotriton schema -name '*.py' -o -name '*.json' -o -name "*.fbs")
 
-.PHONY: help setup system library packs-demo packs-ci check test test-all demo docs clean
+.PHONY: help setup system library packs-demo packs-ci check test test-all sanitize demo docs clean
 
 help:
 	@echo 'make setup     the environment with all tools, the library, the packs of the set `ci`'
@@ -115,7 +115,16 @@ test: setup
 	@ruff check .
 	mypy
 	ctest --test-dir build/cmake --output-on-failure
+	$(MAKE) --no-print-directory sanitize
 	pytest -n $(WORKERS) -m 'not all and not gpu' tests/null tests/compile
+
+# What reads bytes that others wrote, under address sanitizer; `make test-all` runs all programs under both sanitizers.
+SANITIZED := test_readers test_select fuzz_pack
+sanitize: system $(STAMPS)/build-env
+	@cmake -S . -B build/cmake-address -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DAOTRITON_SANITIZE=address \
+	  -DAOTRITON_NOIMAGE_MODE=ON >build/sanitize.log || { cat build/sanitize.log; exit 1; }
+	cmake --build build/cmake-address --target $(SANITIZED)
+	ctest --test-dir build/cmake-address --output-on-failure -FS programs -R '^($(subst $(eval ) ,|,$(SANITIZED)))$$'
 
 test-all: setup
 	@python benchmarks/test_all.py
