@@ -155,31 +155,43 @@ print(sum(one.cached for one in found.values()), len(found))
 """
 
 
-def test_a_killed_build_is_resumed_and_recompiles_nothing(tmp_path: Path) -> None:
-    """`kill -9` in the middle: what was done stays as it was, and the rest is made."""
-    command = [sys.executable, "-c", BUILD, tmp_path]
-    objects = tmp_path / "cache" / "objects"
+def finished(cache: Path) -> dict[Path, tuple[int, int]]:
+    """The cache's entries, with what would change if one was written again."""
+    found = [path for path in (cache / "objects").rglob("*") if path.is_file()]
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
-    def files() -> dict[Path, tuple[int, int]]:
-        found = [path for path in objects.rglob("*") if path.is_file()]
-        return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
-    killed = subprocess.Popen(command, env=IN_TREE)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_build_that_was_ended_is_resumed_and_recompiles_nothing(end: signal.Signals, tmp_path: Path) -> None:
+    """`kill -9` or Ctrl-C in the middle: what was done stays as it was, and the rest is made."""
+    command, cache = [sys.executable, "-c", BUILD, tmp_path], tmp_path / "cache"
+    # A shell that starts this in the background makes its children ignore Ctrl-C.
+    first = subprocess.Popen(
+        command,
+        env=IN_TREE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     deadline = time.monotonic() + 120
-    while len(files()) < 4:
-        assert killed.poll() is None
+    while len(finished(cache)) < 4:
+        assert first.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
-    done = files()
+    first.send_signal(end)
+    errors = first.communicate()[1]
+    assert first.returncode == -end
+    if end == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+        assert list((cache / "work").iterdir()) == []
+    done = finished(cache)
     assert 4 <= len(done) < 12
     resumed = subprocess.run(command, env=IN_TREE, capture_output=True, text=True, check=True)
     assert resumed.stdout.split() == [str(len(done)), "12"]
-    after = files()
+    after = finished(cache)
     assert {path: after[path] for path in done} == done
     assert len(after) == 12
-    assert list((tmp_path / "cache" / "work").iterdir()) == []
+    assert list((cache / "work").iterdir()) == []
 
 
 def test_two_builds_at_once_share_a_cache(tmp_path: Path) -> None:

@@ -170,8 +170,12 @@ def test_an_interrupt_keeps_what_is_done(fake: Asked, make: Make, tmp_path: Path
                 time.sleep(5)  # the signal is handled here
 
     watcher = Interrupts()
-    with pytest.raises(KeyboardInterrupt):
-        compile_tasks(tasks, cache=tmp_path, workers=1, progress=watcher)
+    before_test = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where this runs in the background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compile_tasks(tasks, cache=tmp_path, workers=1, progress=watcher)
+    finally:
+        signal.signal(signal.SIGINT, before_test)
     assert children() <= before
     done = len(watcher.seen)
     asked = len(fake())
