@@ -14,7 +14,7 @@ namespace aotriton::tests {
 using Buffer = std::vector<std::uint8_t>;
 
 inline void put(Buffer& out, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<std::uint8_t>(number >> (8 * i)));
+  for (int i = 0; i < bytes; ++i, number >>= 8) out.push_back(static_cast<std::uint8_t>(number));
 }
 inline void put(Buffer& out, const std::string& text) { out.insert(out.end(), text.begin(), text.end()); }
 inline void put(Buffer& out, const Buffer& bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dispatch/kernel.h"
+#include "tests/check.h"
 #include "tests/sample.h"
 
 #include <atomic>
@@ -112,5 +113,16 @@ inline std::vector<dispatch::Value> sample_values() {
   set(kMode, 0);
   return values;
 }
+
+inline std::shared_ptr<dispatch::Kernel> open_in(const std::string& folder, FakeDevice& fake) {
+  auto kernel = dispatch::Kernel::open(folder, "sample", "scale", fake.device);
+  if (!kernel.ok()) fail(__FILE__, __LINE__, kernel.status().text());
+  return kernel.ok() ? *kernel : nullptr;
+}
+
+// A folder with the sample's pack for gfx942.
+struct OnePack : TemporaryFolder {
+  OnePack() { write("amd-gfx942/sample/scale.zip", make_sample().zip()); }
+};
 
 }  // namespace aotriton::tests

@@ -20,7 +20,9 @@ namespace aotriton::tests {
 
 namespace fb = flatbuffers;
 
-enum SampleArgument { kX, kY, kS, kStrideX, kStrideXUnit, kAlpha, kN, kW, kPad, kMode, kFlag, kBlock, kSampleArguments };
+enum SampleArgument {
+  kX, kY, kS, kStrideX, kStrideXUnit, kAlpha, kN, kW, kPad, kMode, kFlag, kBlock, kSampleArguments
+};
 
 struct SampleOptions {
   std::vector<std::string> targets{"gfx942", "gfx1100"};
@@ -28,6 +30,7 @@ struct SampleOptions {
   std::string kernel = "scale";
   int num_ctas = 1;
   std::vector<std::int16_t> cells{0, 1};
+  std::uint32_t step = 1;  // functionals whose number is no multiple of it are left out
 };
 
 struct Sample {
@@ -48,7 +51,8 @@ class SampleWriter {
   Sample write() {
     std::vector<fb::Offset<index::Target>> targets;
     for (const std::string& name : options_.targets) targets.push_back(target(name));
-    const auto family = text("sample"), kernel = text(options_.kernel), symbol = text("scale_kernel"), hash = text("d1");
+    const auto family = text("sample"), kernel = text(options_.kernel), symbol = text("scale_kernel");
+    const auto hash = text("d1");
     const auto all_arguments = arguments();
     const auto all_axes = axes();
     const auto all_signatures = signatures();
@@ -128,15 +132,18 @@ class SampleWriter {
     using index::Rule;
     using index::Type;
     const auto pointer = [](const char* name, Type type, std::uint16_t alignment) {
-      return Option{std::string("'*") + name + (alignment != 0 ? ":16'" : "'"), ChoiceKind::pointer, 0, type, alignment};
+      const std::string content = std::string("'*") + name + (alignment != 0 ? ":16'" : "'");
+      return Option{content, ChoiceKind::pointer, 0, type, alignment};
     };
     const auto number = [](std::int64_t n) {
       return Option{std::to_string(n), ChoiceKind::integer, n, Type::none, 0};
     };
     const auto truth = [](bool b) { return Option{b ? "True" : "False", ChoiceKind::boolean, b, Type::none, 0}; };
     return {
-        {"X", {kX, kY}, {pointer("fp16", Type::fp16, 0), pointer("bf16", Type::bf16, 0), pointer("fp16", Type::fp16, 16),
-                         pointer("bf16", Type::bf16, 16)}, Rule::exact, {}, 12},
+        {"X", {kX, kY},
+         {pointer("fp16", Type::fp16, 0), pointer("bf16", Type::bf16, 0), pointer("fp16", Type::fp16, 16),
+          pointer("bf16", Type::bf16, 16)},
+         Rule::exact, {}, 12},
         {"W", {kW}, {number(16), number(32), number(64)}, Rule::at_least, {}, 4},
         {"PAD", {kPad}, {truth(false), truth(true)}, Rule::exact, {{1}, {}}, 2},
         {"MODE", {kMode}, {number(0), number(3)}, Rule::exact, {}, 1},
@@ -151,17 +158,21 @@ class SampleWriter {
         choices.push_back(index::CreateChoice(b_, text(one.text), one.kind, one.integer, 0, one.type, one.alignment));
       }
       std::vector<fb::Offset<index::Substitutes>> substitutes;
-      for (const auto& list : plan.substitutes) substitutes.push_back(index::CreateSubstitutes(b_, b_.CreateVector(list)));
+      for (const auto& list : plan.substitutes) {
+        substitutes.push_back(index::CreateSubstitutes(b_, b_.CreateVector(list)));
+      }
       fb::Offset<index::Expression> request;
       using index::Operation;
       if (plan.label == "PAD") {
-        request = expression({{kW, Operation::argument}, {kN, Operation::argument}, {0, Operation::not_equal}}, "W != N");
+        request = expression({{kW, Operation::argument}, {kN, Operation::argument}, {0, Operation::not_equal}},
+                             "W != N");
       }
       const auto label = text(plan.label);
       const auto arguments = b_.CreateVector(plan.arguments);
       const auto all_choices = b_.CreateVector(choices);
       const auto all_substitutes = b_.CreateVector(substitutes);
-      all.push_back(index::CreateAxis(b_, label, arguments, all_choices, plan.weight, plan.rule, request, all_substitutes));
+      all.push_back(index::CreateAxis(b_, label, arguments, all_choices, plan.weight, plan.rule, request,
+                                      all_substitutes));
     }
     return b_.CreateVector(all);
   }
@@ -191,7 +202,8 @@ class SampleWriter {
   fb::Offset<fb::Vector<fb::Offset<index::Config>>> configs() {
     std::vector<fb::Offset<index::Config>> all;
     for (const std::string block : {"64", "128"}) {
-      const std::vector<fb::Offset<index::Value>> values{index::CreateValue(b_, kBlock, std::stoi(block), text(block))};
+      const std::vector<fb::Offset<index::Value>> values{
+          index::CreateValue(b_, kBlock, std::stoi(block), text(block))};
       const auto performance = text("BLOCK=" + block), options = text("num_warps=4");
       all.push_back(index::CreateConfig(b_, performance, options, b_.CreateVector(values)));
     }
@@ -215,7 +227,8 @@ class SampleWriter {
 
   fb::Offset<index::Image> image(const std::string& functional, const std::string& target, int config) {
     TestImage image;
-    image.name = ";;#F;" + functional + ";;#P;BLOCK=" + (config == 0 ? "64" : "128") + ";;#CO;num_warps=4;;arch=" + target;
+    image.name = ";;#F;" + functional + ";;#P;BLOCK=" + (config == 0 ? "64" : "128") + ";;#CO;num_warps=4;;arch=";
+    image.name += target;
     image.code = "code of " + image.name;
     image.shared = config == 0 ? 1000 : 70000;
     image.threads = 256;
@@ -238,14 +251,15 @@ class SampleWriter {
         excluded.push_back(number);
       } else if (type == 1 && width == 2) {
         failed.push_back(number);
-      } else if (type != 0 || width != 0) {
+      } else if ((type != 0 || width != 0) && number % options_.step == 0) {
         functionals.push_back(functional(plans, number, name));
       }
     }
     const std::vector<fb::Offset<index::Exclusion>> exclusions{
         index::CreateExclusion(b_, text("mode 3 has no wide form"), index::ExclusionKind::described,
                                b_.CreateVector(excluded)),
-        index::CreateExclusion(b_, text("the compiler crashed"), index::ExclusionKind::failed, b_.CreateVector(failed))};
+        index::CreateExclusion(b_, text("the compiler crashed"), index::ExclusionKind::failed,
+                               b_.CreateVector(failed))};
     std::vector<fb::Offset<fb::String>> serves;
     for (const std::string& other : options_.serves[name]) serves.push_back(text(other));
     const auto label = text(name);
@@ -265,7 +279,8 @@ class SampleWriter {
     const auto content = text(signature);
     const auto configs = b_.CreateVector<std::uint16_t>({0, 1});
     const auto all_images = b_.CreateVector(images);
-    return index::CreateFunctional(b_, number, content, static_cast<std::uint16_t>(number / 12), 0, configs, all_images);
+    const auto type = static_cast<std::uint16_t>(number / 12);
+    return index::CreateFunctional(b_, number, content, type, 0, configs, all_images);
   }
 
   SampleOptions options_;

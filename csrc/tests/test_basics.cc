@@ -105,8 +105,9 @@ TEST(expressions_compare_and_choose) {
   CHECK_EQUAL(binary(Operation::not_equal, 4, 3), 1);
   CHECK_EQUAL(binary(Operation::logical_and, 4, 0), 0);
   CHECK_EQUAL(binary(Operation::logical_or, 4, 0), 1);
-  const auto chosen = eval({{0, Operation::constant}, {5, Operation::constant}, {6, Operation::constant}, {0, Operation::select}});
-  CHECK_EQUAL(chosen.value, 6);
+  const index::Step five{5, Operation::constant}, six{6, Operation::constant}, select{0, Operation::select};
+  CHECK_EQUAL(eval({{0, Operation::constant}, five, six, select}).value, 6);
+  CHECK_EQUAL(eval({{-1, Operation::constant}, five, six, select}).value, 5);
   CHECK_EQUAL(eval({{0, Operation::constant}, {0, Operation::logical_not}}).value, 1);
 }
 

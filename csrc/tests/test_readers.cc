@@ -36,7 +36,8 @@ TEST(zip_entries_are_found_by_name) {
   const auto zip = pack::Zip::parse(archive);
   CHECK(zip.ok());
   CHECK_EQUAL(zip->entries().size(), 3u);
-  for (const auto& [name, text] : {std::pair<const char*, const char*>{"a", "first"}, {"b", "second"}, {"", "no name"}}) {
+  const std::pair<const char*, const char*> wanted[] = {{"a", "first"}, {"b", "second"}, {"", "no name"}};
+  for (const auto& [name, text] : wanted) {
     const pack::ZipEntry* const entry = zip->find(name);
     CHECK(entry != nullptr);
     const auto data = zip->checked_data(*entry);
@@ -108,8 +109,8 @@ static std::string cluster_error(const Buffer& archive) { return pack::read_clus
 
 TEST(aks2_images_are_found_by_name) {
   const std::string large(300000, 'x');
-  const Buffer archive = tests::aks2({{"one", "first image", 100, 128}, {"two", large, 200, 256}, {"three", "last", 0, 64},
-                                      {"one", "a duplicate", 1, 1}});
+  const Buffer archive = tests::aks2({{"one", "first image", 100, 128}, {"two", large, 200, 256},
+                                      {"three", "last", 0, 64}, {"one", "a duplicate", 1, 1}});
   const auto two = pack::read_image(archive, "two", large.size());
   CHECK(two.ok());
   CHECK_EQUAL(two->entry.shared, 200u);
@@ -137,7 +138,10 @@ TEST(aks2_header_is_the_format_s) {
 TEST(aks2_decodes_no_further_than_it_must) {
   // The end of the stream is damaged: the first image is still there, the whole isn't.
   std::string noise;
-  for (unsigned i = 0, state = 1; i < 1u << 20; ++i) noise.push_back(static_cast<char>((state = state * 1664525 + 1013904223) >> 24));
+  for (unsigned i = 0, state = 1; i < 1u << 20; ++i) {
+    state = state * 1664525 + 1013904223;
+    noise.push_back(static_cast<char>(state >> 24));
+  }
   Buffer archive = tests::aks2({{"one", noise.substr(0, 1000)}, {"two", noise}});
   archive.resize(archive.size() / 2);
   CHECK(pack::read_image(archive, "one", 1000).ok());

@@ -156,7 +156,8 @@ TEST(wrong_arguments_are_named) {
   };
   CHECK_CONTAINS(refused([](Fixture& f) { f.value(tests::kY).dtype = AOTRITON_BF16; }),
                  "'X' is fp16 and 'Y' is bf16; they must have the same type");
-  CHECK_CONTAINS(refused([](Fixture& f) { f.value(tests::kS).dtype = AOTRITON_FP16; }), "'S' is fp16; the kernel takes fp32");
+  CHECK_CONTAINS(refused([](Fixture& f) { f.value(tests::kS).dtype = AOTRITON_FP16; }),
+                 "'S' is fp16; the kernel takes fp32");
   CHECK_CONTAINS(refused([](Fixture& f) { f.value(tests::kX).bits += 1; }),
                  "the address of 'X' is not a multiple of its element's 2 bytes");
   CHECK_CONTAINS(refused([](Fixture& f) { f.value(tests::kS).bits += 2; }), "'S' is not a multiple of its element's 4");
@@ -179,8 +180,9 @@ TEST(a_stride_that_is_not_given_is_any) {
 }
 
 TEST(bins_are_first_not_below_and_last_for_more) {
-  for (const auto& [n, block] : {std::pair<std::uint64_t, const char*>{1, "BLOCK=64"}, {16, "BLOCK=64"}, {17, "BLOCK=128"},
-                                 {256, "BLOCK=128"}, {100000, "BLOCK=128"}}) {
+  const std::pair<std::uint64_t, const char*> wanted[] = {
+      {1, "BLOCK=64"}, {16, "BLOCK=64"}, {17, "BLOCK=128"}, {256, "BLOCK=128"}, {100000, "BLOCK=128"}};
+  for (const auto& [n, block] : wanted) {
     Fixture f;
     f.value(tests::kN).bits = n;
     f.chosen();
