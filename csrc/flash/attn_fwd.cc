@@ -9,6 +9,7 @@
 #include "drivers/devices.h"
 #include "flash/attn_fwd_check.h"
 #include "flash/kernel_cache.h"
+#include "flash/views.h"
 
 namespace aotriton::flash {
 namespace {
@@ -36,10 +37,12 @@ aotriton_tensor rows_of(const aotriton_attn_fwd_params& params) {
   return lse;
 }
 
-// Without keys there is no memory behind k and v; the kernel, which then reads neither, takes an address all the same.
+// Without keys there is no memory behind k and v, and their strides mean nothing; the kernel, which then reads neither,
+// takes an address and a last stride of 1 all the same.
 aotriton_tensor with_address(const aotriton_tensor& view, void* address) {
   aotriton_tensor addressed = view;
   if (addressed.data == nullptr) addressed.data = address;
+  if (is_empty(view)) addressed.strides[3] = 1;
   return addressed;
 }
 

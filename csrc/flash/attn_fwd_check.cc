@@ -81,7 +81,7 @@ Status check_dtypes(const aotriton_attn_fwd_params& params) {
 }
 
 Status check_last_stride(const char* name, const aotriton_tensor& view) {
-  if (view.sizes[3] <= 1 || view.strides[3] == 1) return {};
+  if (view.sizes[3] <= 1 || view.strides[3] == 1 || is_empty(view)) return {};
   return invalid(cat("the last stride of ", name, " is ", view.strides[3], "; the head dimension takes stride 1: make it "
                      "contiguous in that dimension"));
 }
@@ -172,18 +172,21 @@ Status check_overlaps(const aotriton_attn_fwd_params& p) {
     case Overlap::untold:
       return invalid("out may overlap itself: its strides don't nest; pass a contiguous tensor");
   }
+  const Range out = range_of(p.out);
+  const Range lse = p.lse.data != nullptr ? range_of(p.lse) : Range();
+  const auto shared = [](const char* written, const char* with) {
+    return invalid(cat(written, " shares memory with ", with, ", or may; what is written takes memory of its own"));
+  };
   const struct {
     const char* name;
     const aotriton_tensor& view;
   } read[] = {{"q", p.q}, {"k", p.k}, {"v", p.v}};
-  const auto shared = [](const char* written, const char* with) {
-    return invalid(cat(written, " shares memory with ", with, ", or may; what is written takes memory of its own"));
-  };
   for (const auto& [name, view] : read) {
-    if (overlap(p.out, view) != Overlap::none) return shared("out", name);
-    if (p.lse.data != nullptr && overlap(p.lse, view) != Overlap::none) return shared("lse", name);
+    const Range range = range_of(view);
+    if (out.meets(range) && overlap(p.out, view) != Overlap::none) return shared("out", name);
+    if (lse.meets(range) && overlap(p.lse, view) != Overlap::none) return shared("lse", name);
   }
-  if (p.lse.data != nullptr && overlap(p.lse, p.out) != Overlap::none) return shared("lse", "out");
+  if (lse.meets(out) && overlap(p.lse, p.out) != Overlap::none) return shared("lse", "out");
   return {};
 }
 

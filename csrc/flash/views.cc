@@ -105,13 +105,6 @@ class Steps {
   int budget_ = 0;
 };
 
-// Bytes from the base to behind the last element.
-std::int64_t extent(const aotriton_tensor& view) {
-  std::int64_t elements = 1;
-  for (int i = 0; i < view.rank; ++i) elements += (view.sizes[i] - 1) * (view.sizes[i] > 1 ? view.strides[i] : 0);
-  return elements * element_bytes(view.dtype);
-}
-
 // By the strides alone, from the smallest up. `none`: they nest, as those of nearly all tensors do, each beyond all that
 // the smaller ones reach. `some`: a stride is zero or there twice. `untold`: it takes a search.
 Overlap overlap_of_strides(const aotriton_tensor& view) {
@@ -181,29 +174,35 @@ Status check_view(const char* name, const aotriton_tensor& view, int rank) {
     return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " has rank ", view.rank, "; it takes rank ", rank));
   }
   constexpr std::int64_t kMostSize = std::numeric_limits<std::int32_t>::max();
-  constexpr Wide kMostBytes = Wide{1} << 62;
-  Wide elements = 1, reached = 1;
+  const int bytes = element_bytes(view.dtype);
+  std::int64_t elements = bytes, reached = bytes;  // in bytes
+  bool beyond = false;
   for (int i = 0; i < rank; ++i) {
-    if (view.sizes[i] < 0 || view.sizes[i] > kMostSize) {
-      return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " has size ", view.sizes[i], " in dimension ", i,
+    const std::int64_t size = view.sizes[i], stride = view.strides[i];
+    if (size < 0 || size > kMostSize) {
+      return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " has size ", size, " in dimension ", i,
                                                    "; sizes are 0 to 2147483647"));
     }
-    if (view.strides[i] < 0 && view.sizes[i] > 1) {
-      return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " has stride ", view.strides[i], " in dimension ", i,
+    if (stride < 0 && size > 1) {
+      return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " has stride ", stride, " in dimension ", i,
                                                    "; strides must not be negative: make a copy with positive ones"));
     }
-    elements = std::min(elements * view.sizes[i], kMostBytes);
-    if (view.sizes[i] > 1) reached += Wide{view.sizes[i] - 1} * view.strides[i];
+    std::int64_t step = 0;
+    if (size > 1) {
+      beyond |= __builtin_mul_overflow(stride, (size - 1) * bytes, &step) || __builtin_add_overflow(reached, step, &reached);
+    }
+    beyond |= __builtin_mul_overflow(elements, size, &elements);
   }
-  const int bytes = element_bytes(view.dtype);
-  if (elements * bytes >= kMostBytes || (elements > 0 && reached * bytes >= kMostBytes)) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
+  if ((beyond || elements >= kMostBytes || reached >= kMostBytes) && !is_empty(view)) {
     return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " with shape ", shape_text(view), " and these strides reaches beyond "
                                                  "2^62 bytes, which no memory has; check its sizes and strides"));
   }
-  if (view.data == nullptr && elements > 0) {
+  if (view.data == nullptr && !is_empty(view)) {
     return Status(AOTRITON_INVALID_ARGUMENT, cat(name, " is null; it takes a tensor of rank ", rank));
   }
-  if (reinterpret_cast<std::uintptr_t>(view.data) % static_cast<std::uintptr_t>(bytes) != 0) {
+  // Sizes of elements are powers of two.
+  if ((reinterpret_cast<std::uintptr_t>(view.data) & static_cast<std::uintptr_t>(bytes - 1)) != 0) {
     return Status(AOTRITON_INVALID_ARGUMENT, cat("the address of ", name, " is not a multiple of its element's ", bytes,
                                                  " bytes; a view must start at an element"));
   }
@@ -220,17 +219,23 @@ Overlap overlaps_itself(const aotriton_tensor& view) {
   return steps.reach(0, true);
 }
 
+Range range_of(const aotriton_tensor& view) {
+  std::int64_t last = 0;
+  for (int i = 0; i < view.rank; ++i) {
+    if (view.sizes[i] == 0) return {};
+    last += view.sizes[i] > 1 ? (view.sizes[i] - 1) * view.strides[i] : 0;
+  }
+  const auto begin = reinterpret_cast<std::uintptr_t>(view.data);
+  return {begin, begin + static_cast<std::uintptr_t>((last + 1) * element_bytes(view.dtype))};
+}
+
 Overlap overlap(const aotriton_tensor& a, const aotriton_tensor& b) {
-  if (is_empty(a) || is_empty(b)) return Overlap::none;
-  const auto a_begin = reinterpret_cast<std::uintptr_t>(a.data);
-  const auto b_begin = reinterpret_cast<std::uintptr_t>(b.data);
-  const auto a_end = a_begin + static_cast<std::uintptr_t>(extent(a));
-  const auto b_end = b_begin + static_cast<std::uintptr_t>(extent(b));
-  if (a_end <= b_begin || b_end <= a_begin) return Overlap::none;
+  const Range a_range = range_of(a), b_range = range_of(b);
+  if (!a_range.meets(b_range)) return Overlap::none;
   Steps steps;
   steps.add(a, 1);
   steps.add(b, -1);
-  return steps.reach(static_cast<std::int64_t>(b_begin - a_begin), false);
+  return steps.reach(static_cast<std::int64_t>(b_range.begin - a_range.begin), false);
 }
 
 }  // namespace aotriton::flash

@@ -4,7 +4,6 @@
 #include "core/status.h"
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace aotriton::flash {
@@ -27,7 +26,15 @@ enum class Overlap { none, some, untold };
 
 // Whether two indices of one view are the same place in memory.
 Overlap overlaps_itself(const aotriton_tensor& view);
-// Whether two views have a place in common.
+// The memory from a view's first byte to behind its last; of an empty one, nothing.
+struct Range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+Range range_of(const aotriton_tensor& view);
+// Whether two views have a place in common. Ranges that don't meet answer it at once.
 Overlap overlap(const aotriton_tensor& a, const aotriton_tensor& b);
 
 }  // namespace aotriton::flash

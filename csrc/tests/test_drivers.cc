@@ -123,6 +123,21 @@ TEST(drivers_are_listed_with_reasons) {
   CHECK_CONTAINS(all, R"("record:sm_90")");
 }
 
+TEST(nothing_that_runs_code_is_told_with_what_would) {
+  const std::string all = squeeze(drivers::drivers_to_json());
+  const bool has_gpu = all.find(R"({"driver":"hip","available":true)") != all.npos ||
+                       all.find(R"({"driver":"cuda","available":true)") != all.npos;
+  if (has_gpu) return;
+  unsetenv("AOTRITON_DEVICE");
+  const core::Status status = drivers::device_of_stream(nullptr).status();
+  CHECK_EQUAL(status.code(), AOTRITON_NO_DEVICE);
+  for (const char* piece : {"HIP: ", "CUDA: ", "AOTRITON_DEVICE=host", "AOTRITON_DEVICE=record:gfx942"}) {
+    CHECK_CONTAINS(status.text(), piece);
+  }
+  CHECK_CONTAINS(open_failure("cuda:0"), "there is no device cuda:0: ");
+  CHECK_CONTAINS(open_failure("hip"), "there is no hip device: ");
+}
+
 TEST(the_environment_names_the_device) {
   setenv("AOTRITON_DEVICE", "record:gfx1100:1", 1);
   CHECK_EQUAL((*drivers::device_of_stream(nullptr))->name, "record:gfx1100:1");
