@@ -8,6 +8,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from aotriton.errors import ArgumentError
+
 __all__ = [
     "API",
     "Argument",
@@ -85,9 +87,21 @@ def write_tensor(
     sizes: Sequence[int],
     strides: Sequence[int],
 ) -> None:
-    """Writes an `aotriton_tensor` at `offset` of a struct; its rank is the number of sizes."""
+    """Writes an `aotriton_tensor` at `offset` of a struct; its rank is the number of sizes.
+
+    Raises
+    ------
+    ArgumentError
+        It has more dimensions than the struct, or numbers that 64 bits don't hold.
+    """
     rank = len(sizes)
-    _LAYOUTS[rank].pack_into(target, offset, data, dtype, rank, *sizes, *strides)
+    if rank > MAX_RANK:
+        raise ArgumentError(f"a tensor has {rank} dimensions, {tuple(sizes)}; no kernel takes more than {MAX_RANK}")
+    try:
+        _LAYOUTS[rank].pack_into(target, offset, data, dtype, rank, *sizes, *strides)
+    except struct.error as error:
+        what = f"a tensor with sizes {tuple(sizes)} and strides {tuple(strides)}"
+        raise ArgumentError(f"{what}: not all are numbers of 64 bits") from error
 
 
 class HostDriver(ctypes.Structure):

@@ -109,8 +109,6 @@ class _Call:
         params.size = ctypes.sizeof(AttnFwdParams)
         params.scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else scale
         for name, view in self.named:
-            if len(view.shape) > 8:
-                raise ArgumentError(f"{name} has {len(view.shape)} dimensions; no kernel takes more than 8")
             write_tensor(params, _OFFSETS[name], view.data, DTYPES[view.dtype][0], view.shape, view.strides)
         params.causal_type, params.window_left, params.window_right = resolve_window(
             causal, window, q.shape[2], k.shape[2]

@@ -71,8 +71,6 @@ class _Arguments:
         if isinstance(value, TensorSpec) and not may_ask:
             raise ArgumentError(f"{name} is a TensorSpec, which has no memory; it can only be asked about")
         view = view_of(value, name, position)
-        if len(view.shape) > MAX_RANK:
-            raise ArgumentError(f"{name} has {len(view.shape)} dimensions; kernels take at most {MAX_RANK}")
         offset = position * ctypes.sizeof(Argument) + _TENSOR
         self.array[position].kind = ArgumentKind.TENSOR
         write_tensor(self.array, offset, view.data, DTYPES[view.dtype][0], view.shape, view.strides)
