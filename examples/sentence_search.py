@@ -30,9 +30,7 @@ SENTENCES = [
     "A recipe for bread.",
     "How do I bake a loaf of sourdough in an ordinary oven at home?",
     "Shares fell sharply on Monday.",
-    "Investors lost billions as stock markets all over the world went down.",
-    "My cat sleeps all day.",
-    "Kittens and puppies need a quiet place to rest.",
+    "Investors lost billions as stock markets all over the world went down, and those with borrowed money lost most.",
 ]
 erf = np.frompyfunc(math.erf, 1, 1)
 

@@ -96,8 +96,7 @@ def _row(summary: dict[str, Any]) -> tuple[object, ...]:
         summary["functionals"],
         summary["code_objects"],
         size_text(summary["bytes"]),
-        summary["most_registers"] if summary["most_registers"] >= 0 else "",
-        summary["with_spills"],
+        *(("–", "–") if summary["target"] == "host" else (summary["most_registers"], summary["with_spills"])),
         summary["excluded"],
     )
 
@@ -136,7 +135,7 @@ def _show_functional(index: dict[str, Any], functional: dict[str, Any]) -> None:
     for image in functional["images"]:
         config = index["configs"][image["config"]]
         facts = [size_text(image["bytes"]), f"{image['shared']} bytes shared", f"{image['threads']} threads"]
-        if image["registers"] >= 0:
+        if image["registers"] > 0:
             facts.append(f"{image['registers']} registers")
         if image["spills"] > 0:
             facts.append(f"{image['spills']} bytes of spills")

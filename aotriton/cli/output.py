@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -57,7 +58,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print aligned columns; numbers stand to the right."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-    right = [all(row[i].replace(".", "", 1).replace("-", "", 1).isdigit() for row in cells) for i in range(len(head))]
+    right = [all(re.fullmatch(r"-?[\d.]+|–", row[i]) for row in cells) for i in range(len(head))]
     for row in (list(head), *cells):
         aligned = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(row, widths, right, strict=True))
         print("  ".join(aligned).rstrip())
