@@ -1,4 +1,4 @@
-"""What several folders of tests here share: the packs of the example kernel, and the library."""
+"""What several folders of tests here share: packs, and where the library is installed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def rmsnorm_packs(tmp_path_factory):
     out = tmp_path_factory.mktemp("rmsnorm") / "packs"
     description, build_set = str(EXAMPLE / "description.py"), str(EXAMPLE / "set.json")
     assert main(["build", "--family", description, "--set", build_set, "--out", str(out), "--workers", "1"]) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def demo_packs(tmp_path_factory):
+    """The packs of the set `demo` for the host."""
+    out = tmp_path_factory.mktemp("demo")
+    assert main(["build", "--set", "demo", "--target", "host", "--out", str(out)]) == 0
     return out
 
 
