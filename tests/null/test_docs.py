@@ -16,7 +16,7 @@ FOLDERS = "aotriton|pyaotriton|csrc|docs|tests|examples|benchmarks|include|schem
 def test_links_and_paths_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     links = [page.parent / link for link in re.findall(r"\]\(([^)#:]+)\)", text)]
-    paths = [ROOT / path for path in re.findall(rf"`((?:{FOLDERS})/[^`<*{{} ]+)`", text)]
+    paths = [ROOT / path for path in re.findall(rf"`((?:{FOLDERS})/[^`<*{{}} ]+)`", text)]
     headers = [path for path in paths if path.suffix == ".h" and not path.exists()]  # as an #include names them
     missing = [path for path in (*links, *paths) if path not in headers and not path.exists()]
     assert not missing
