@@ -25,6 +25,8 @@ _READ_ONLY = 1
 
 # DLTensor: data, device (type, id), ndim, dtype (code, bits, lanes), shape, strides, byte_offset
 _DL_TENSOR = struct.Struct("@PiiiBBHPPQ")
+_DLTensorBytes = ctypes.c_char * _DL_TENSOR.size
+_NUMBERS = [struct.Struct(f"@{rank}q") for rank in range(33)]
 _VERSIONED_FLAGS = 24  # of DLManagedTensorVersioned: version (8), manager_ctx (8), deleter (8), flags (8), dl_tensor
 _VERSIONED_TENSOR = 32
 # DLPackExchangeAPI: version (2 x u32), prev_api, and five functions
@@ -74,24 +76,20 @@ def _exchange_of(kind: type) -> _Exchange | None:
     return found
 
 
-def _read(raw: bytes, owner: Any, read_only: bool) -> View:
+def _read(raw: Any, owner: Any, read_only: bool) -> View:
     """The view that a DLTensor describes."""
-    data, kind, ordinal, rank, code, bits, lanes, shape, strides, offset = _DL_TENSOR.unpack(raw)
-    dtype = _CODES.get((code, bits)) if lanes == 1 else None
-    if dtype is None:
+    data, kind, ordinal, rank, code, bits, lanes, shape, strides, offset = _DL_TENSOR.unpack_from(raw)
+    dtype = _CODES.get((code, bits))
+    if dtype is None or lanes != 1:
         name = f"{_KINDS.get(code, f'code {code} ')}{bits}" + (f"x{lanes}" if lanes != 1 else "")
         raise ArgumentError(f"a tensor of element type {name}, which kernels here don't take")
-    sizes = struct.unpack(f"@{rank}q", ctypes.string_at(shape, 8 * rank)) if rank else ()
-    steps = struct.unpack(f"@{rank}q", ctypes.string_at(strides, 8 * rank)) if rank and strides else None
-    return View(
-        (data or 0) + offset,
-        dtype,
-        sizes,
-        contiguous_strides(sizes) if steps is None else steps,
-        (kind, ordinal),
-        owner,
-        read_only,
-    )
+    numbers = _NUMBERS[rank]
+    sizes = numbers.unpack(ctypes.string_at(shape, numbers.size)) if rank else ()
+    if strides and rank:
+        steps = numbers.unpack(ctypes.string_at(strides, numbers.size))
+    else:
+        steps = contiguous_strides(sizes)
+    return View((data or 0) + offset, dtype, sizes, steps, (kind, ordinal), owner, read_only)
 
 
 def exchange_view(tensor: Any) -> View | None:
@@ -99,10 +97,10 @@ def exchange_view(tensor: Any) -> View | None:
     exchange = _exchange_of(type(tensor))
     if exchange is None or exchange.tensor is None:
         return None
-    raw = ctypes.create_string_buffer(_DL_TENSOR.size)
-    if exchange.tensor(tensor, ctypes.addressof(raw)):  # a Python error is set then, and raised by ctypes
+    raw = _DLTensorBytes()
+    if exchange.tensor(tensor, ctypes.byref(raw)):  # a Python error is set then, and raised by ctypes
         raise ArgumentError(f"{type(tensor).__name__} gave no view of its memory")
-    return _read(raw.raw, tensor, read_only=False)
+    return _read(raw, tensor, False)
 
 
 def current_stream(tensor: Any, device: tuple[int, int]) -> int | None:

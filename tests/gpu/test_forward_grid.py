@@ -1,83 +1,85 @@
-"""The forward over its whole feature grid on a GPU, through `aotriton.attn_fwd`, against float64."""
+"""The forward over its whole feature grid on a GPU, against float64: PyTorch holds the tensors."""
 
 import itertools
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import aotriton
+from pyaotriton import T2, T4, DType, Stream, hipError_t, last_error
+from pyaotriton.v3.flash import attn_fwd, attn_fwd_params
 from tests.tools.attention import GRID, MASKS, Problem, check
 
-pytestmark = pytest.mark.gpu
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")]
 
-# One test per (dtype, head dim, mask): each runs all that is left of the grid.
-OUTER = ["dtype", "dim", "mask"]
-INNER = [name for name in GRID if name not in OUTER]
-
-
-def to_gpu(torch, device, array):
-    """A copy on the GPU; PyTorch takes no ml_dtypes, so bf16 travels as its bits."""
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).to(device).view(torch.bfloat16)
-    return torch.from_numpy(array).to(device)
+KINDS = {torch.float16: DType.kFloat16, torch.bfloat16: DType.kBFloat16, torch.float32: DType.kFloat32}
+TILES = {name: GRID[name] for name in ("dtype", "dim", "mask")}
 
 
-def to_host(torch, tensor, dtype):
-    """The tensor's elements as an array of that dtype."""
-    if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.int16).cpu().numpy().view(dtype)
+def to_gpu(array):
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).cuda().view(torch.bfloat16)
+    return torch.from_numpy(array).cuda()
+
+
+def to_host(tensor):
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).cpu().numpy().view(ml_dtypes.bfloat16)
     return tensor.cpu().numpy()
 
 
-def run(torch, device, problem, q, k, v):
-    """out and lse (or None) of one problem, poisoned before."""
-    tq, tk, tv = (to_gpu(torch, device, array) for array in (q, k, v))
-    out = torch.full((*q.shape[:3], v.shape[3]), float("nan"), dtype=tq.dtype, device=device)
-    lse = torch.full((q.shape[0] * q.shape[1], q.shape[2]), float("nan"), device=device) if problem.lse else None
-    causal, window = MASKS[problem.mask][0]
-    aotriton.attn_fwd(tq, tk, tv, causal=causal, window=window, out=out, lse=lse)
+def view(tensor):
+    return {2: T2, 4: T4}[tensor.dim()](tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), KINDS[tensor.dtype])
+
+
+def by_binding(q, k, v, out, lse, mask):
+    params = attn_fwd_params()
+    params.Q, params.K, params.V, params.Out = view(q), view(k), view(v), view(out)
+    if lse is not None:
+        params.L = view(lse)
+    params.Sm_scale = q.shape[3] ** -0.5
+    params.causal_type, params.window_left, params.window_right = MASKS[mask][1]
+    stream = Stream(torch.cuda.current_stream().cuda_stream)
+    assert attn_fwd(params, attn_fwd_params.kVersion, stream) == hipError_t.hipSuccess, last_error()
+
+
+@pytest.mark.parametrize(("dtype", "dim", "mask"), itertools.product(*TILES.values()))
+def test_forward(monkeypatch, dtype, dim, mask):
+    """All heads, lengths and outputs of one type, head dim and mask; the two interfaces in turn."""
+    monkeypatch.delenv("AOTRITON_DEVICE", raising=False)
+    rest = itertools.product(GRID["heads"], GRID["lse"], GRID["rows"], GRID["columns"])
+    for number, (heads, with_lse, rows, columns) in enumerate(rest):
+        problem = Problem(dtype, dim, mask, heads, with_lse, rows, columns, batch=2)
+        inputs = problem.inputs()
+        q, k, v = (to_gpu(array) for array in inputs)
+        out = torch.full_like(q, float("nan"))
+        lse = torch.full((q.shape[0] * q.shape[1], rows), float("nan"), device="cuda") if with_lse else None
+        if number % 2:
+            by_binding(q, k, v, out, lse, mask)
+        else:
+            causal, window = MASKS[mask][0]
+            stream = torch.cuda.current_stream()
+            aotriton.attn_fwd(q, k, v, causal=causal, window=window, out=out, lse=lse, stream=stream)
+        torch.cuda.synchronize()
+        check(*inputs, to_host(out), None if lse is None else to_host(lse), MASKS[mask][2])
+
+
+def test_the_stream_is_the_one_that_pytorch_works_on():
+    """Without a stream named, a launch follows what was enqueued before it on PyTorch's current stream."""
+    q = torch.zeros(4, 8, 512, 64, device="cuda", dtype=torch.float16)
     torch.cuda.synchronize()
-    return to_host(torch, out, q.dtype), None if lse is None else lse.cpu().numpy()
-
-
-@pytest.mark.parametrize("mask", GRID["mask"])
-@pytest.mark.parametrize("dim", GRID["dim"])
-@pytest.mark.parametrize("dtype", GRID["dtype"])
-def test_forward(torch_gpu, dtype, dim, mask):
-    torch, device = torch_gpu
-    for values in itertools.product(*(GRID[name] for name in INNER)):
-        problem = Problem(dtype=dtype, dim=dim, mask=mask, **dict(zip(INNER, values, strict=True)))
-        q, k, v = problem.inputs()
-        out, lse = run(torch, device, problem, q, k, v)
-        check(q, k, v, out, lse, MASKS[mask][2])
-
-
-@pytest.mark.parametrize("mask", GRID["mask"])
-@pytest.mark.parametrize("dim", [64, 128])
-@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
-def test_longer_sequences(torch_gpu, dtype, dim, mask):
-    torch, device = torch_gpu
-    for rows, columns in ((1023, 517), (300, 2048)):
-        problem = Problem(dtype, dim, mask, "GQA", True, rows, columns, batch=2)
-        q, k, v = problem.inputs()
-        out, lse = run(torch, device, problem, q, k, v)
-        check(q, k, v, out, lse, MASKS[mask][2])
-
-
-@pytest.mark.parametrize("offset", [0, 1])
-def test_transposed_and_unaligned_views(torch_gpu, offset):
-    torch, device = torch_gpu
-    problem = Problem("bf16", 64, "top_left", "GQA", True, 130, 130, batch=2)
-    arrays = problem.inputs()
-    views = []
-    for array in arrays:  # (B, S, H, D) in memory, `offset` elements behind an aligned address
-        b, h, s, d = array.shape
-        memory = torch.empty(b * s * h * d + offset, dtype=torch.bfloat16, device=device)
-        view = memory[offset:].view(b, s, h, d).transpose(1, 2)
-        view.copy_(to_gpu(torch, device, array))
-        views.append(view)
-    q, k, v = views
-    out, lse = aotriton.attn_fwd(q, k, v, causal=True, lse=True)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(100_000_000)
+        v = q + 1
+        out = aotriton.attn_fwd(q, q, v)
+        total = out.float().mean()
     torch.cuda.synchronize()
-    found = to_host(torch, out.contiguous(), arrays[0].dtype)
-    check(*arrays, found, lse.cpu().numpy(), MASKS["top_left"][2])
+    assert float(total) == 1.0
+
+
+def test_tensors_in_host_memory_are_refused():
+    q = torch.zeros(1, 1, 4, 64, device="cuda", dtype=torch.float16)
+    with pytest.raises(aotriton.ArgumentError, match="k is in host memory and q on"):
+        aotriton.attn_fwd(q, q.cpu(), q)
