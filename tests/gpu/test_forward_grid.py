@@ -45,7 +45,7 @@ def by_binding(q, k, v, out, lse, mask):
     assert attn_fwd(params, attn_fwd_params.kVersion, stream) == hipError_t.hipSuccess, last_error()
 
 
-@pytest.mark.parametrize(("dtype", "dim", "mask"), itertools.product(*TILES.values()))
+@pytest.mark.parametrize(("dtype", "dim", "mask"), list(itertools.product(*TILES.values())))
 def test_forward(monkeypatch, dtype, dim, mask):
     """All heads, lengths and outputs of one type, head dim and mask; the two interfaces in turn."""
     monkeypatch.delenv("AOTRITON_DEVICE", raising=False)
