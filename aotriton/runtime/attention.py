@@ -44,6 +44,7 @@ def resolve_window(
     >>> resolve_window(False, (2, -1), 8, 16)
     (3, 2, 16)
     """
+    causal = causal or False  # None, and NumPy's False
     if causal is not False and causal not in _ALIGNMENTS:
         raise ArgumentError(f"causal is {causal!r}; it is False, True, 'top_left' or 'bottom_right'")
     if window is None:

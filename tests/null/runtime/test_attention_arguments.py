@@ -55,7 +55,8 @@ def test_windows_show_what_is_documented(causal, rows, columns):
 
 def test_plain_attention_and_plain_causal_keep_their_own_values():
     assert resolve_window(False, None, 4, 4) == (0, 0, 0)
-    assert resolve_window(False, (-1, -1), 4, 4) == (0, 0, 0)
+    assert resolve_window(False, (-1, -1), 4, 4) == resolve_window(np.False_, None, 4, 4) == (0, 0, 0)
+    assert resolve_window(np.True_, None, 4, 9) == resolve_window(True, None, 4, 9)
     assert resolve_window(True, None, 4, 9) == (3, WINDOW_TOP_LEFT, WINDOW_TOP_LEFT)
     assert resolve_window("bottom_right", None, 4, 9) == (3, WINDOW_BOTTOM_RIGHT, WINDOW_BOTTOM_RIGHT)
 
