@@ -18,15 +18,16 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/aotritonConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/aotritonConfig.cmake" "${PROJECT_BINARY_DIR}/aotritonConfigVersion.cmake"
         DESTINATION ${package_folder})
 
-# The run-time part of the Python package: it needs neither Triton nor PyTorch.
+# The run-time part of the Python package, and the commands, of which those that build say what they lack: it needs
+# neither Triton nor PyTorch.
 install(FILES aotriton/__init__.py aotriton/__main__.py aotriton/errors.py aotriton/targets.py aotriton/py.typed
         DESTINATION lib/aotriton OPTIONAL)
-foreach(folder aotriton/runtime pyaotriton)
+foreach(folder aotriton/runtime aotriton/cli pyaotriton)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}")
     install(DIRECTORY ${folder}/ DESTINATION lib/${folder} PATTERN "__pycache__" EXCLUDE)
   endif()
 endforeach()
 
 if(NOT AOTRITON_NOIMAGE_MODE)
-  install(DIRECTORY "${AOTRITON_IMAGES_DIR}" DESTINATION lib)
+  install(DIRECTORY "${AOTRITON_IMAGES_DIR}" DESTINATION lib PATTERN ".lock" EXCLUDE)
 endif()
