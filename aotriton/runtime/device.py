@@ -178,17 +178,19 @@ def device_for(views: Iterable[tuple[str, View]], asked: str | Device | None) ->
     """
     home: str | None = None
     first = ""
-    on_host = ""
+    on_host = ""  # the first tensor that is in host memory, or, being only a TensorSpec, in none
+    there = ""  # the first that really is
     for name, view in views:
         memory = _memory_name(view)
         if memory is None:
             on_host = on_host or (name if view.device[0] in HOST_MEMORY else "")
+            there = there or (name if view.device[0] in HOST_MEMORY and view.device[1] >= 0 else "")
         elif home is None:
             home, first = memory, name
         elif memory != home:
             raise ArgumentError(f"{name} is on {memory} and {first} on {home}; one call runs on one device")
-    if home is not None and on_host:
-        raise ArgumentError(f"{on_host} is in host memory and {first} on {home}; copy one to where the others are")
+    if home is not None and there:
+        raise ArgumentError(f"{there} is in host memory and {first} on {home}; copy one to where the others are")
     if home is not None:
         if asked is not None and open_device(asked).name != home:
             raise ArgumentError(f"device {open_device(asked).name} was asked for, and {first} is on {home}")

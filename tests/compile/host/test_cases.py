@@ -1,4 +1,4 @@
-"""Small inputs that have broken attention libraries: the forward parts of the cases in CASES.md, by their numbers.
+"""Small inputs that have broken attention libraries: the forward parts, by number.
 
 K is 0 unless said, so that all visible keys weigh the same, and row j of V is j + 1: outputs are means, which fp16
 holds exactly. LSE is the natural logarithm. A row that sees no key has out 0 and LSE -inf.

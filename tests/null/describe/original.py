@@ -1,4 +1,4 @@
-"""The original's axes (FACTS.md 4.4, 6.2, 6.8), as a fixture for the golden vectors."""
+"""The original's axes, as a fixture for the golden vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stubs with the argument order of the original's kernels (FACTS.md 6.2): read as syntax trees, never imported."""
+"""Stubs with the argument order of the original's kernels: read as syntax trees, never imported."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""The original's counts, digits, hashes, stems and signatures (FACTS.md 4.4 and 9.1) come out of this layer."""
+"""The original's counts, digits, hashes, stems and signatures come out of this layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators, metros and affine backends declare and validate (FACTS.md 6.8)."""
+"""Operators, metros and affine backends declare and validate."""
 
 from __future__ import annotations
 

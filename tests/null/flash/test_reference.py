@@ -1,4 +1,4 @@
-"""The float64 reference against what follows from the definition by hand (CASES.md), and against itself."""
+"""The float64 reference against what follows from the definition by hand, and against itself."""
 
 import math
 

@@ -12,11 +12,12 @@ from aotriton.runtime.abi import WINDOW_BOTTOM_RIGHT, WINDOW_TOP_LEFT
 from aotriton.runtime.attention import resolve_window
 from aotriton.runtime.device import Device, device_for, stream_handle
 from aotriton.runtime.dlpack import CPU, CUDA, CUDA_HOST, ROCM
-from aotriton.runtime.view import View
+from aotriton.runtime.tensors import view_of
+from aotriton.runtime.view import TensorSpec, View
 
 
 def visible(causal_type, left, right, rows, columns):
-    """The definition of FACTS.md's generalised window, sentinels included."""
+    """The definition of the generalised window, sentinels included."""
     m, n = np.ogrid[:rows, :columns]
     if causal_type == 0:
         return np.ones((rows, columns), bool)
@@ -97,6 +98,12 @@ def machine(monkeypatch):
 def test_gpu_memory_says_the_device(machine, kind, number, name):
     assert device_for([("q", on(kind, number)), ("k", on(kind, number))], None).name == name
     assert device_for([("q", on(kind, number))], name).name == name
+
+
+def test_a_spec_is_on_the_device_of_the_tensors_beside_it(machine):
+    spec = view_of(TensorSpec((1, 1, 4, 16), "fp16"), "out", 3)
+    assert device_for([("q", on(CUDA, 1)), ("out", spec)], None).name == "cuda:1"
+    assert device_for([("out", spec), ("q", on(ROCM))], None).name == "hip:0"
 
 
 def test_host_memory_takes_what_was_asked_for(machine, monkeypatch):
