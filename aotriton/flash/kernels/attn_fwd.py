@@ -106,8 +106,8 @@ def split_blocks(first, last, left, right, columns, BLOCK: tl.constexpr):
     some_end = tl.minimum(last + right, columns)
     all_begin = tl.maximum(last - 1 - left, 0)
     all_end = tl.maximum(tl.minimum(first + right + 1, columns), 0)
-    # left + right < 0: each row's window is empty, though the windows' hull is not.
-    if left + right < 0:
+    # left + right < 0: each row's window is empty, though the windows' hull is not. An empty hull may lie in a block.
+    if left + right < 0 or some_begin >= some_end:
         some_end = 0
     begin = some_begin // BLOCK
     end = tl.maximum(tl.cdiv(tl.maximum(some_end, 0), BLOCK), begin)
