@@ -12,11 +12,7 @@ class Collector {
  public:
   Collector(const AxisFacts& axis, Candidates& out) : axis_(axis), out_(out) { out_.count = 0; }
 
-  void add(std::size_t choice) {
-    const auto end = out_.choice.begin() + static_cast<std::ptrdiff_t>(out_.count);
-    if (std::find(out_.choice.begin(), end, choice) != end) return;
-    out_.choice[out_.count++] = static_cast<std::uint8_t>(choice);
-  }
+  void add(std::size_t choice) { out_.choice[out_.count++] = static_cast<std::uint8_t>(choice); }
   // Sorts what was added, keeping the order of equals. They are few.
   template <typename Before>
   void sort(Before before) {
@@ -34,7 +30,9 @@ class Collector {
       const ChoiceFacts& best = facts(i);
       for (const std::uint8_t other : axis_.substitutes[out_.choice[i]]) {
         // Another element type would be read as what it isn't.
-        if (axis_.choices[other].kind == best.kind && axis_.choices[other].type == best.type) add(other);
+        if (axis_.choices[other].kind != best.kind || axis_.choices[other].type != best.type) continue;
+        const auto end = out_.choice.begin() + static_cast<std::ptrdiff_t>(out_.count);
+        if (std::find(out_.choice.begin(), end, other) == end) add(other);
       }
     }
   }

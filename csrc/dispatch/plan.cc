@@ -91,6 +91,9 @@ Plan make_plan(pack::Located located) {
   for (const index::Argument* one : *index.arguments()) {
     plan.names.push_back(one->name()->str());
     plan.arguments.push_back(argument_facts(*one));
+    // A null tensor counts as 0, and what a config decides is not the caller's to say.
+    const bool never = one->role() == index::Role::performance, always = one->role() == index::Role::tensor;
+    plan.known.push_back(never ? 0 : always ? 2 : 1);
   }
   for (const index::Axis* one : *index.axes()) {
     for (const unsigned argument : *one->arguments()) {

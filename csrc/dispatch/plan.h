@@ -67,6 +67,7 @@ struct Plan {
   pack::Located located;
   std::vector<std::string> names;  // of the arguments
   std::vector<ArgumentFacts> arguments;
+  std::vector<std::uint8_t> known;  // by argument: has a number before any choice: 0 never, 1 if given, 2 always
   std::vector<AxisFacts> axes;
   std::vector<SignatureFacts> signatures;
   std::vector<std::uint32_t> numbers;                    // of the target's functionals, ascending

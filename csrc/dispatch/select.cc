@@ -123,12 +123,11 @@ const Problem& weightiest(std::span<const Problem> problems) {
   return *std::ranges::max_element(problems, {}, weight_of);
 }
 
-// The arguments that have a number before any choice: all that were given, and null tensors, which count as 0.
+// The arguments that have a number before any choice.
 void gather(const Plan& plan, std::span<const Value> values, Numbers& numbers) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool known = values[i].given || plan.arguments[i].role == index::Role::tensor;
     numbers.value[i] = static_cast<std::int64_t>(values[i].bits);
-    numbers.known[i] = known && plan.arguments[i].role != index::Role::performance;
+    numbers.known[i] = plan.known[i] + static_cast<std::uint8_t>(values[i].given) > 1;
   }
 }
 

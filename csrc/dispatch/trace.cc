@@ -55,7 +55,9 @@ void substituted(JsonWriter& json, const Plan& plan, const Selection& selection)
 
 void rejected(JsonWriter& json, const Plan& plan, const Selection& selection) {
   json.key("rejected").begin_array();
+  std::set<std::string> of_axes;  // come up again under every choice of the axes before
   for (const Problem& problem : selection.rejected.kept()) {
+    if (!problem.numbered && !of_axes.insert(describe(problem, plan)).second) continue;
     json.begin_object().key("functional");
     if (problem.numbered) {
       json.value(plan.signature_text(problem.number));

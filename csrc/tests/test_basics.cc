@@ -69,7 +69,7 @@ TEST(reals_round_to_nearest_even) {
   CHECK_EQUAL(bits(0.1, Type::fp32), 0x3dcccccdu);
 }
 
-static dispatch::Evaluation eval(const std::vector<index::Step>& steps, const dispatch::Numbers& numbers = {}) {
+static dispatch::Evaluation eval(const std::vector<index::Step>& steps, const dispatch::Numbers& numbers = dispatch::Numbers{}) {
   flatbuffers::FlatBufferBuilder builder;
   const auto all = builder.CreateVectorOfStructs(steps);
   builder.Finish(index::CreateExpression(builder, all, builder.CreateString("")));
