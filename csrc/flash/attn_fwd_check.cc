@@ -117,12 +117,21 @@ Status check_heads(std::int64_t query_heads, std::int64_t key_heads) {
   return invalid(cat("q has ", query_heads, " heads and k ", key_heads, "; the number of q's heads takes a multiple of k's"));
 }
 
-// Counts that the kernel holds in 32 bits.
+// Counts that the kernel holds in 32 bits: heads, a row and a key added up with what a block reaches beyond them, and
+// tiles of the smallest block with one more number for each program of a persistent launch.
 Status check_counts(const aotriton_attn_fwd_params& p) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const std::int64_t heads = p.q.sizes[0] * p.q.sizes[1];  // each is below 2^31
-  if (heads <= kMost) return {};
-  return invalid(cat("q has shape ", shape_text(p.q), ": ", heads, " heads in all; the kernel counts at most 2147483647"));
+  constexpr std::int64_t kBlock = 512, kRowsOfTile = 16, kPrograms = 1 << 20;
+  const std::int64_t heads = p.q.sizes[0] * p.q.sizes[1], rows = p.q.sizes[2], keys = p.k.sizes[2];  // each below 2^31
+  if (rows + keys > kMost - kBlock) {
+    return invalid(cat("there are ", rows, " queries and ", keys, " keys; the kernel counts at most ", kMost - kBlock,
+                       " in all"));
+  }
+  if (heads > kMost || heads * ((rows + kRowsOfTile - 1) / kRowsOfTile) > kMost - kPrograms) {
+    return invalid(cat("q has shape ", shape_text(p.q), ": ", heads, " heads of ", rows, " rows; the kernel counts at most ",
+                       kMost - kPrograms, " tiles of ", kRowsOfTile, " rows: split the batch"));
+  }
+  return {};
 }
 
 // (B·Hq, Sq) or (B, Hq, Sq), contiguous.
@@ -210,6 +219,9 @@ Status check_attn_fwd(const aotriton_attn_fwd_params& params) {
   if (Status status = check_heads(params.q.sizes[1], params.k.sizes[1]); !status.ok()) return status;
   if (Status status = check_shapes(params); !status.ok()) return status;
   if (Status status = check_counts(params); !status.ok()) return status;
+  if (!std::isfinite(params.scale)) {
+    return invalid(cat("the scale is ", std::to_string(params.scale), "; it takes a finite number"));
+  }
   if (Status status = check_lse(params); !status.ok()) return status;
   if (Status status = check_causal(params); !status.ok()) return status;
   if (Status status = check_later_features(params); !status.ok()) return status;

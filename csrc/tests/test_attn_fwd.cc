@@ -135,6 +135,30 @@ TEST(sizes_have_limits) {
               "the head dimension is 513; kernels go up to 512");
 }
 
+TEST(counts_fit_the_kernel) {
+  const auto lengths = [](std::int64_t batch, std::int64_t rows, std::int64_t keys) {
+    return [=](auto& p) {  // stride 0 along the batch and the keys: only q, out and lse would be large
+      p.q = view(place(1), {batch, 4, rows, 32}, {0, 0, 0, 1});
+      p.k = view(place(2), {batch, 2, keys, 32}, {0, 0, 0, 1});
+      p.v = view(place(3), {batch, 2, keys, 16}, {0, 0, 0, 1});
+      p.out = contiguous(place(4096), {batch, 4, rows, 16});
+      p.lse.data = nullptr;
+    };
+  };
+  accepted(lengths(1, 1 << 20, 1 << 30));
+  invalid(lengths(1, 1 << 20, 0x7fffffff), "the kernel counts at most 2147483135");
+  accepted(lengths(1 << 20, 5, 7));
+  invalid(lengths(1 << 29, 5, 7), "split the batch");
+  invalid(lengths(1 << 26, 160, 7), "split the batch");
+}
+
+TEST(the_scale_is_a_number) {
+  accepted([](auto& p) { p.scale = -1; });
+  accepted([](auto& p) { p.scale = 0; });
+  invalid([](auto& p) { p.scale = NAN; }, "finite");
+  invalid([](auto& p) { p.scale = INFINITY; }, "finite");
+}
+
 TEST(strides_and_addresses) {
   invalid([](auto& p) { p.v.strides[3] = 2; }, "the last stride of v is 2");
   invalid([](auto& p) { p.out.strides[3] = 0; }, "the last stride of out is 0");
