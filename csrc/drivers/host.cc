@@ -6,6 +6,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 namespace aotriton::drivers {
 namespace {
@@ -14,7 +17,7 @@ using core::cat;
 using core::Result;
 using core::Status;
 
-// Replaced as a whole; former ones stay, since a launch may be inside one.
+// Replaced as a whole; former ones stay, since what they loaded goes on calling them.
 std::atomic<const aotriton_host_driver*> callbacks{nullptr};
 
 // What a Function of this driver points to.
@@ -45,7 +48,9 @@ class HostDriver final : public Driver {
       message.back() = '\0';
       return failure(cat("load ", symbol).c_str(), message);
     }
-    return static_cast<Function>(new HostFunction{driver, handle});  // as long as the process, like all images
+    const std::lock_guard lock(mutex_);
+    functions_.push_back(std::make_unique<HostFunction>(HostFunction{driver, handle}));
+    return static_cast<Function>(functions_.back().get());
   }
 
   Status launch(int, const Launch& launch, aotriton_stream) override {
@@ -59,6 +64,10 @@ class HostDriver final : public Driver {
     message.back() = '\0';
     return failure("launch", message);
   }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HostFunction>> functions_;  // as long as the process, like all images
 };
 
 }  // namespace
