@@ -43,6 +43,14 @@ def main(words: Sequence[str] | None = None) -> int:
     except AotritonError as error:
         complain(error)
         return 3
+    except ModuleNotFoundError as error:  # an installed prefix has the run-time part only
+        complain(
+            AotritonError(
+                f"`aotriton {arguments.command}` needs the module `{error.name}`, which is not installed here",
+                "run it where the whole project is installed: its source tree after `make setup`",
+            )
+        )
+        return 3
     except BrokenPipeError:  # a reader such as `head` has seen enough
         sys.stderr.close()
         return 0

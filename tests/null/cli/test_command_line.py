@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,21 @@ def test_damaged_cluster_is_an_error_not_a_traceback(tmp_path, capsys):
     path.write_bytes(b"AKS2" + bytes(100))
     assert main(["inspect", str(path)]) == 3
     assert capsys.readouterr().err.startswith(f"error: {path}: ")
+
+
+def test_a_command_whose_stage_is_not_installed_says_so(tmp_path):
+    """An installed prefix has the run-time part and the commands, but not the stages that build."""
+    for part in ("__init__.py", "__main__.py", "errors.py", "targets.py", "runtime", "cli"):
+        copy = shutil.copytree if (ROOT / "aotriton" / part).is_dir() else shutil.copyfile
+        (tmp_path / "aotriton").mkdir(exist_ok=True)
+        copy(ROOT / "aotriton" / part, tmp_path / "aotriton" / part)
+    run = subprocess.run(
+        [sys.executable, "-m", "aotriton", "build", "--set", "demo", "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert run.returncode == 3, run.stderr
+    assert run.stderr.startswith("error: `aotriton build` needs the module `aotriton.compile`")
+    assert "\n\nhint: " in run.stderr
 
 
 def test_hint_is_a_line_of_its_own(capsys):
