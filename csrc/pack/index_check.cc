@@ -26,6 +26,12 @@ std::size_t size_of(const Vector* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
+// FlatBuffers' verifier looks at where a vector's length lies, not at its elements of 8 bytes.
+template <typename Vector>
+bool is_aligned(const Vector& vector) {
+  return reinterpret_cast<std::uintptr_t>(vector.Data()) % 8 == 0;
+}
+
 bool power_of_two_or_none(unsigned alignment) { return alignment == 0 || std::has_single_bit(alignment); }
 
 class Check {
@@ -107,7 +113,7 @@ Status Check::arguments() {
 Status Check::expression(const index::Expression& expression, std::string_view where) {
   const auto wrong = [&](std::string_view what) { return bad(cat("the expression of ", where, " ", what)); };
   const auto& steps = *expression.steps();
-  if (steps.size() > kMaxSteps) return wrong("is too long");
+  if (steps.size() > kMaxSteps || !is_aligned(steps)) return wrong("is too long, or lies askew");
   if (Status status = spend(steps.size() + expression.text()->size()); !status.ok()) return status;
   std::size_t depth = 0;
   for (const index::Step* step : steps) {
@@ -239,7 +245,7 @@ Status Check::tables() {
       if (!is_argument(key.argument())) return bad("a table's key isn't there");
       const auto& bins = *key.bins();
       if (Status status = spend(bins.size()); !status.ok()) return status;
-      if (bins.size() == 0) return bad("a table's key has no bins");
+      if (bins.size() == 0 || !is_aligned(bins)) return bad("a table's key has no bins, or they lie askew");
       for (unsigned k = 1; k < bins.size(); ++k) {
         if (bins.Get(k - 1) >= bins.Get(k)) return bad("a table's bins are not in order");
       }
