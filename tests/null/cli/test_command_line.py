@@ -82,7 +82,7 @@ def test_a_command_whose_stage_is_not_installed_says_so(tmp_path):
         (tmp_path / "aotriton").mkdir(exist_ok=True)
         copy(ROOT / "aotriton" / part, tmp_path / "aotriton" / part)
     run = subprocess.run(
-        [sys.executable, "-m", "aotriton", "build", "--set", "demo", "--out", str(tmp_path / "out")],
+        [sys.executable, "-S", "-m", "aotriton", "build", "--set", "demo", "--out", str(tmp_path / "out")],  # -S: nothing beside it
         capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert run.returncode == 3, run.stderr
