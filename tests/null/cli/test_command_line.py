@@ -81,8 +81,8 @@ def test_a_command_whose_stage_is_not_installed_says_so(tmp_path):
         copy = shutil.copytree if (ROOT / "aotriton" / part).is_dir() else shutil.copyfile
         (tmp_path / "aotriton").mkdir(exist_ok=True)
         copy(ROOT / "aotriton" / part, tmp_path / "aotriton" / part)
-    run = subprocess.run(
-        [sys.executable, "-S", "-m", "aotriton", "build", "--set", "demo", "--out", str(tmp_path / "out")],  # -S: nothing beside it
+    run = subprocess.run(  # -S: without the environment's packages
+        [sys.executable, "-S", "-m", "aotriton", "build", "--set", "demo", "--out", str(tmp_path / "out")],
         capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert run.returncode == 3, run.stderr
