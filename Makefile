@@ -9,6 +9,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 PYTHON ?= python3
+SYSTEM_PYTHON := $(shell command -v $(PYTHON))# before .venv comes into the path
 WORKERS ?= $(shell nproc)
 BIN := .venv/bin
 STAMPS := build/stamps
@@ -55,15 +56,15 @@ system:
 # Debian keeps ensurepip apart (python3-venv); without it the system's pip installs one into the environment.
 $(STAMPS)/venv:
 	@mkdir -p $(STAMPS)
-	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then
+	if ! '$(SYSTEM_PYTHON)' -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then
 	  printf 'error: `%s` is not Python 3.11, which the pinned packages are for\n\n' '$(PYTHON)' >&2
 	  printf 'hint: make PYTHON=/path/to/python3.11 …\n' >&2
 	  exit 1
 	fi
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then
-	  $(PYTHON) -m venv .venv >/dev/null 2>&1 || {
-	    $(PYTHON) -m venv --clear --without-pip .venv
-	    $(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check pip
+	  '$(SYSTEM_PYTHON)' -m venv .venv >/dev/null 2>&1 || {
+	    '$(SYSTEM_PYTHON)' -m venv --clear --without-pip .venv
+	    '$(SYSTEM_PYTHON)' -m pip --python $(BIN)/python install --quiet --disable-pip-version-check pip
 	  }
 	fi
 	touch $@
