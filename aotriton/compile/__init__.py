@@ -5,9 +5,9 @@ from __future__ import annotations
 from aotriton.compile.build import MEMORY, TIMEOUT, Outcome, Progress, compile_tasks, default_workers
 from aotriton.compile.cache import Cache, Entry, default_cache
 from aotriton.compile.cost import Estimate, estimate
-from aotriton.compile.environment import Environment
+from aotriton.compile.environment import Compiler, Environment
 from aotriton.compile.host import host_object
-from aotriton.compile.objects import CodeObject, Compiler, Failure, Resources, Status
+from aotriton.compile.objects import CodeObject, Failure, Resources, Status
 from aotriton.compile.planning import Excluded, Plan, plan
 from aotriton.compile.progress import make_progress
 from aotriton.compile.report import Report, Row, make_report

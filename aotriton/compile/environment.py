@@ -14,16 +14,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aotriton.compile.objects import Compiler
 from aotriton.errors import BuildError
 from aotriton.targets import Target
 
-__all__ = ["Environment"]
+__all__ = ["Compiler", "Environment"]
 
 _DATA = Path(__file__).resolve().parents[1] / "data" / "compiler"
 
 # Variables with these beginnings change what Triton and LLVM do; none of the caller's reaches a worker.
 _FOREIGN = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "NVPTX_", "PTXAS_", "DISABLE_", "USE_IR_", "PYTHON")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Who compiled a code object: all that can change the bytes beside the source.
+
+    Attributes
+    ----------
+    version : str
+        Triton's version; `none` where nothing is compiled.
+    identity : str
+        SHA-256 over the hashes of the files that Triton's distribution records.
+    environment : tuple of (name, value)
+        The environment variables that are pinned.
+    options : tuple of (name, value)
+        The compiler options that are pinned beside those of the config.
+    """
+
+    version: str
+    identity: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+
+    def properties(self) -> dict[str, str]:
+        """Names and values as text, for an index or a report."""
+        pairs = [("triton", self.version), ("identity", self.identity), *self.environment]
+        return {**dict(pairs), **{f"option {name}": repr(value) for name, value in self.options}}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-from aotriton.compile.objects import CodeObject, Compiler, Resources
+from aotriton.compile.environment import Compiler
+from aotriton.compile.objects import CodeObject, Resources
 from aotriton.compile.task import Task
 
 __all__ = ["host_object"]

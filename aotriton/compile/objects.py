@@ -6,41 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from aotriton.compile.environment import Compiler
+
 if TYPE_CHECKING:
     from aotriton.compile.task import Task
     from aotriton.describe import Config, Functional
 
-__all__ = ["CodeObject", "Compiler", "Failure", "Resources", "Status"]
+__all__ = ["CodeObject", "Failure", "Resources", "Status"]
 
 Status = Literal["Timeout", "ExitWithError", "Exception", "Memory"]
 """How a compile failed: hung, died, refused, or took more memory than it may."""
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """Who compiled a code object: all that can change the bytes beside the source.
-
-    Attributes
-    ----------
-    version : str
-        Triton's version; `none` where nothing is compiled.
-    identity : str
-        SHA-256 over the hashes of the files that Triton's distribution records.
-    environment : tuple of (name, value)
-        The environment variables that are pinned.
-    options : tuple of (name, value)
-        The compiler options that are pinned beside those of the config.
-    """
-
-    version: str
-    identity: str = ""
-    environment: tuple[tuple[str, str], ...] = ()
-    options: tuple[tuple[str, object], ...] = ()
-
-    def properties(self) -> dict[str, str]:
-        """Names and values as text, for an index or a report."""
-        pairs = [("triton", self.version), ("identity", self.identity), *self.environment]
-        return {**dict(pairs), **{f"option {name}": repr(value) for name, value in self.options}}
 
 
 @dataclass(frozen=True)
