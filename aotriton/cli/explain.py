@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 from typing import Any
 
 from aotriton.cli.arguments import parse_argument, parse_numbers
 from aotriton.cli.output import HelpText, print_json
 from aotriton.cli.trace import trace_lines
-from aotriton.errors import ArgumentError
+from aotriton.errors import ArgumentError, PackError
 from aotriton.runtime import TensorSpec, add_pack_path, explain_attn_fwd, open_kernel
 
 __all__ = ["add", "run"]
@@ -30,6 +32,7 @@ def add(commands: Any) -> None:
         epilog=_EXAMPLES,
         formatter_class=HelpText,
     )
+    parser._negative_number_matcher = re.compile(r"-\d")  # so that `--window -1,0` has a value, and no option `-1,0`
     parser.add_argument("what", help="attn_fwd, or a kernel as FAMILY/KERNEL")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--target", help="a target, which need not be on this machine")
@@ -59,6 +62,8 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain one problem."""
+    if arguments.packs is not None and not Path(arguments.packs).is_dir():
+        raise PackError(f"there is no folder {arguments.packs}", "`aotriton build --out FOLDER` makes packs")
     device = f"target:{arguments.target}" if arguments.target else arguments.device
     trace = _attention(arguments, device) if arguments.what == "attn_fwd" else _kernel(arguments, device)
     if arguments.json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Show one path."""
     path: Path = arguments.path
     if path.is_file() and path.suffix == ".aks2":
-        _show_cluster(path.read_bytes(), str(path), arguments.json)
+        _show_clusters([(str(path), path.read_bytes())], arguments.json)
     elif arguments.entry is not None:
-        for zip_path in find_zips(path):
-            _show_entries(zip_path, arguments.entry, arguments.json)
+        _show_clusters(_entries(path, arguments.entry), arguments.json)
     elif path.is_file():
         _show_zip(path, arguments.json)
     else:
@@ -154,28 +154,37 @@ def _printable(value: Any) -> Any:
 # ---- a cluster ----
 
 
-def _show_entries(path: Path, text: str, as_json: bool) -> None:
+def _entries(path: Path, text: str) -> Iterator[tuple[str, bytes]]:
+    """Where each cluster with `text` in its name lies, with its bytes; ZIPs that have none are left out."""
     from aotriton.pack.flatzip import INDEX, open_zip
 
-    with open_zip(path) as archive:
-        names = [entry.name for entry in archive if text in entry.name and entry.name != INDEX]
-        if not names:
-            raise PackError(f"{path} has no cluster with `{text}` in its name", f"`aotriton inspect {path}` lists them")
-        for name in names:
-            _show_cluster(archive.read(name), f"{path}: {name}", as_json)
+    found = False
+    for zip_path in find_zips(path):
+        with open_zip(zip_path) as archive:
+            for name in [entry.name for entry in archive if text in entry.name and entry.name != INDEX]:
+                found = True
+                yield f"{zip_path}: {name}", archive.read(name)
+    if not found:
+        raise PackError(f"{path} has no cluster with `{text}` in its name", f"`aotriton inspect {path}` lists them")
 
 
-def _show_cluster(data: bytes, source: str, as_json: bool) -> None:
+def _show_clusters(clusters: Iterable[tuple[str, bytes]], as_json: bool) -> None:
     from aotriton.pack.aks2 import decode
 
-    images = decode(data, source)
+    decoded = ((source, data, decode(data, source)) for source, data in clusters)
     if as_json:
-        rows = [
-            {"name": i.name, "bytes": len(i.data), "shared": i.shared, "threads": i.threads, "sha256": i.sha256.hex()}
-            for i in images
-        ]
-        print_json({"source": source, "bytes": len(data), "images": rows})
+        print_json([_cluster(source, data, images) for source, data, images in decoded])
         return
-    print(f"{source}: {len(images)} image(s), {size_text(len(data))} compressed")
-    for image in images:
-        print(f"  {image.name}\n    {size_text(len(image.data))}, {image.shared} bytes shared, {image.threads} threads")
+    for source, data, images in decoded:
+        print(f"{source}: {len(images)} image(s), {size_text(len(data))} compressed")
+        for image in images:
+            facts = size_text(len(image.data)), f"{image.shared} bytes shared", f"{image.threads} threads"
+            print(f"  {image.name}\n    {', '.join(facts)}")
+
+
+def _cluster(source: str, data: bytes, images: Sequence[Any]) -> dict[str, Any]:
+    rows = [
+        {"name": i.name, "bytes": len(i.data), "shared": i.shared, "threads": i.threads, "sha256": i.sha256.hex()}
+        for i in images
+    ]
+    return {"source": source, "bytes": len(data), "images": rows}

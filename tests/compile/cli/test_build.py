@@ -100,11 +100,13 @@ def test_inspect_a_zip(rmsnorm_packs, pack, capsys):
 def test_inspect_a_cluster(rmsnorm_packs, tmp_path, capsys):
     path = rmsnorm_packs / "amd-gfx942" / "norm" / "rms_norm.zip"
     assert main(["inspect", str(path), "--entry", FUNCTIONAL, "--json"]) == 0
-    cluster = json.loads(capsys.readouterr().out)
+    (cluster,) = json.loads(capsys.readouterr().out)
     stem = f";;#F;{FUNCTIONAL};;#P;BLOCK_M=1;;#CO;waves_per_eu=0;num_warps=4;num_stages=1;;arch=gfx942"
     assert cluster["images"][0]["name"] == stem
     assert cluster["images"][0]["threads"] == 256
     assert main(["inspect", str(path), "--entry", "BLOCK_N=3"]) == 3
+    assert main(["inspect", str(rmsnorm_packs), "--entry", "BLOCK_N=1024", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 6  # two in each of three ZIPs
 
     from aotriton.pack.flatzip import open_zip
 

@@ -54,6 +54,11 @@ def test_wrong_usage_is_2_with_one_message_on_stderr(words, message, capsys):
     assert "Traceback" not in output.err
 
 
+def test_a_window_without_a_limit_is_a_value_not_an_option():
+    arguments = parser().parse_args(["explain", "attn_fwd", "--target", "gfx942", "--window", "-1,0"])
+    assert parse_numbers(arguments.window, 2) == (-1, 0)
+
+
 @pytest.mark.parametrize("words", [[], ["frobnicate"], ["build", "--frobnicate"], ["explain", "attn_fwd"]])
 def test_argparse_refuses_with_2(words, capsys):
     with pytest.raises(SystemExit, match="2"):
@@ -63,6 +68,7 @@ def test_argparse_refuses_with_2(words, capsys):
 
 def test_what_could_not_be_done_is_3(tmp_path, capsys):
     assert main(["inspect", str(tmp_path / "nothing")]) == 3
+    assert main(["explain", "attn_fwd", "--target", "gfx942", "--packs", str(tmp_path / "nothing")]) == 3
     assert main(["inspect", str(tmp_path)]) == 3
     error = capsys.readouterr().err
     assert f"error: no pack lies in {tmp_path}\n\nhint: `aotriton build" in error
