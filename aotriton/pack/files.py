@@ -85,10 +85,15 @@ class Staged:
 
     Examples
     --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "text")
     >>> with Staged() as staged:
     ...     with staged.open(path) as file:
-    ...         file.write(data)
+    ...         file.write(b"whole") and path.exists()
     ...     staged.commit()
+    False
+    >>> path.read_bytes()
+    b'whole'
     """
 
     def __init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -26,3 +28,20 @@ def test_links_and_paths_lead_somewhere(page):
 def test_map_and_contributing_stay_short():
     for name, lines in (("docs/layout.md", 110), ("CONTRIBUTING.md", 110)):
         assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= lines, name
+
+
+# Examples that launch something run where packs are (tests/compile/host).
+MODULES = [path for path in sorted((ROOT / "aotriton").rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_of_docstrings_run(path):
+    if path == ROOT / "aotriton/runtime/attention.py":
+        name, function = "aotriton.runtime.attention", "resolve_window"
+    else:
+        name, function = ".".join(path.relative_to(ROOT).with_suffix("").parts), None
+    module = importlib.import_module(name)
+    found = doctest.DocTestFinder().find(module if function is None else getattr(module, function), name, module)
+    results = [doctest.DocTestRunner().run(test) for test in found]
+    assert sum(result.attempted for result in results) > 0
+    assert sum(result.failed for result in results) == 0
