@@ -117,7 +117,7 @@ test: setup
 	mypy
 	ctest --test-dir build/cmake --output-on-failure
 	$(MAKE) --no-print-directory sanitize
-	pytest -n $(WORKERS) -m 'not all and not gpu' tests/null tests/compile
+	pytest -rs -n $(WORKERS) -m 'not all and not gpu' tests/null tests/compile
 
 # What reads bytes that others wrote, under address sanitizer; `make test-all` runs all programs under both sanitizers.
 SANITIZED := test_readers test_select fuzz_pack
