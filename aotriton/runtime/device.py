@@ -95,11 +95,15 @@ def open_device(name: str | Device | None = None) -> Device:
 
     Raises
     ------
+    ArgumentError
+        It is no name.
     DeviceError
         There is no such device here.
     """
     if isinstance(name, Device):
         return name
+    if name is not None and (not isinstance(name, str) or "\0" in name):
+        raise ArgumentError(f"device is {name!r}; it is a name such as 'hip:0', 'cuda:0' or 'host'")
     if name in _devices:
         return _devices[name]
     handle = ctypes.c_void_p()

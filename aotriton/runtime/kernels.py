@@ -30,12 +30,7 @@ def add_pack_path(folder: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     folder : path
-        A folder such as `aotriton.images`, with one folder per pack.
-
-    Raises
-    ------
-    AotritonError
-        It is no folder.
+        A folder such as `aotriton.images`, with one folder per pack. It need not be there yet.
     """
     check(library().aotriton_add_pack_path(os.fsencode(folder)))
 

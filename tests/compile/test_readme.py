@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from aotriton.cli import main
+from aotriton.cli.inspect import summaries
+from aotriton.cli.output import size_text
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,6 +34,17 @@ def test_page_runs(page, tmp_path, monkeypatch, capsys):
             assert words[0] == "aotriton", words
             assert main(words[1:]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
+
+
+def test_the_table_in_the_readme_is_what_comes_out(tmp_path, capsys):
+    assert main(["build", "--set", "demo", "--target", "gfx942", "--target", "host", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for found in summaries(tmp_path):
+        host = found["target"] == "host"
+        known = ("–", "–") if host else (found["most_registers"], found["with_spills"])
+        facts = found["functionals"], found["code_objects"], size_text(found["bytes"]), *known
+        row = " | ".join(map(str, (f"| `{found['kernel'].split('/')[0]}`", found["target"], *facts)))
+        assert f"{row} |\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_guide_to_a_kernel_runs(rmsnorm_packs, capsys):

@@ -100,6 +100,12 @@ def test_gpu_memory_says_the_device(machine, kind, number, name):
     assert device_for([("q", on(kind, number))], name).name == name
 
 
+@pytest.mark.parametrize("name", [5, b"host", "host\0", ["host"]])
+def test_a_device_is_named_by_text(name):
+    with pytest.raises(ArgumentError, match="it is a name such as"):
+        device_module.open_device(name)
+
+
 def test_a_spec_is_on_the_device_of_the_tensors_beside_it(machine):
     spec = view_of(TensorSpec((1, 1, 4, 16), "fp16"), "out", 3)
     assert device_for([("q", on(CUDA, 1)), ("out", spec)], None).name == "cuda:1"
