@@ -19,6 +19,7 @@ from typing import Any
 from aotriton.compile.cache import Entry
 from aotriton.compile.environment import Environment
 from aotriton.compile.objects import Status
+from aotriton.errors import BuildError
 
 __all__ = ["Broken", "Job", "run_jobs"]
 
@@ -28,6 +29,8 @@ _RECYCLE_ABOVE = 2 << 30
 WORKER = Path(__file__).with_name("worker.py")
 # How long a worker may take to import Triton before its first task; not part of the task's own limit.
 _START = 120.0
+# A compiler's temporary files take less than this.
+_ROOM = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ def run_jobs(
         Bytes that a worker may take beyond what the compiler itself occupies.
     work : Path
         A folder for temporary files.
+
+    Raises
+    ------
+    BuildError
+        A compiler failed where there is no room for its files.
     """
     waiting = deque(jobs)
     running: list[_Worker] = []
@@ -79,6 +87,8 @@ def run_jobs(
             _start(waiting, running, workers, lambda job: _Worker(job, work, timeout, memory))
             for worker in _ready(running):
                 job, outcome = worker.outcome()
+                if isinstance(outcome, Broken):
+                    _check_room(work, outcome)
                 if not worker.usable:
                     running.remove(worker)
                     worker.stop()
@@ -86,6 +96,17 @@ def run_jobs(
     finally:
         for worker in running:
             worker.stop()
+
+
+def _check_room(work: Path, broken: Broken) -> None:
+    """A compiler without room fails in many ways, of SIGBUS among them, and none is the code object's fault."""
+    disk = os.statvfs(work)
+    free = disk.f_bavail * disk.f_frsize
+    if broken.status in ("ExitWithError", "Exception") and free < _ROOM:
+        raise BuildError(
+            f"no space left on device: a compiler failed where {work} has {free >> 10} KiB left ({broken.reason})",
+            "make room, or choose another folder with --cache; what was compiled so far is kept",
+        )
 
 
 def _start(waiting: deque[Job], running: list[_Worker], workers: int, make: Callable[[Job], _Worker]) -> None:

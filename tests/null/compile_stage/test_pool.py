@@ -12,6 +12,7 @@ import pytest
 
 from aotriton.compile import CodeObject, Failure, Task, compile_tasks
 from aotriton.compile import build as build_module
+from aotriton.compile import pool as pool_module
 from aotriton.errors import BuildError
 from aotriton.targets import TARGETS
 
@@ -156,6 +157,20 @@ def test_a_full_disk_stops_the_build_with_a_clear_error(
         compile_tasks([make(block=block) for block in (16, 32, 64)], cache=tmp_path, workers=2, progress=watcher)
     assert watcher.stopped
     assert children() <= before
+
+
+def test_a_compiler_that_dies_on_a_full_disk_is_no_fault_of_the_code_object(
+    fake: Asked, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = children()
+    disk = os.statvfs(tmp_path)
+    monkeypatch.setattr(pool_module, "_ROOM", disk.f_blocks * disk.f_frsize + 1)  # more than the whole disk
+    monkeypatch.setenv("FAKE_WORKER_32", "crash")
+    with pytest.raises(BuildError, match=r"no space left .* SIGABRT\)\nhint: make room"):
+        compile_tasks([make(block=block) for block in (16, 32, 64)], cache=tmp_path, workers=1)
+    assert children() <= before
+    (found,) = compile_tasks([make(block=64)], cache=tmp_path, workers=1).values()  # nothing failed, nothing is checked
+    assert isinstance(found, CodeObject)
 
 
 def test_an_interrupt_keeps_what_is_done(fake: Asked, make: Make, tmp_path: Path) -> None:
