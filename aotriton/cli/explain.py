@@ -22,6 +22,9 @@ _EXAMPLES = """examples:
       --arg Y=fp16[37,1000] --arg Rows=37 --arg Columns=1000 --arg Epsilon=1e-6"""
 
 
+_OF_ATTENTION = ("shape", "kv_heads", "seqlen_k", "head_dim_v", "causal", "window", "lse")
+
+
 def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -74,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _attention(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
+    if arguments.arg:
+        raise ArgumentError("--arg is for kernels", "attn_fwd takes --shape and what stands beside it in --help")
     if not arguments.shape:
         raise ArgumentError("attn_fwd needs --shape", "--shape 2,8,512,64 is batch, heads, sequence length, head dim")
     batch, heads, seqlen, dim = parse_numbers(arguments.shape, 4)
@@ -97,5 +102,10 @@ def _kernel(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
     family, slash, name = arguments.what.partition("/")
     if not slash:
         raise ArgumentError(f"`{arguments.what}` is no operator", "attn_fwd is one; a kernel is named FAMILY/KERNEL")
+    misplaced = [name for name in _OF_ATTENTION if getattr(arguments, name) not in (None, False)]
+    if misplaced:
+        raise ArgumentError(
+            f"--{misplaced[0].replace('_', '-')} is for attn_fwd", "a kernel takes its arguments by --arg NAME=VALUE"
+        )
     given: dict[str, Any] = dict(parse_argument(text) for text in arguments.arg)
     return open_kernel(family, name, arguments.packs, device).explain(**given)

@@ -43,6 +43,9 @@ def test_targets_as_json(capsys):
         (["build", "--dry-run", "--target", "gfx9000"], "unknown target(s) gfx9000"),
         (["explain", "attn_fwd", "--target", "gfx942"], "attn_fwd needs --shape"),
         (["explain", "attn_fwd", "--target", "gfx942", "--shape", "1,2,3"], "`1,2,3` is not 4 whole numbers"),
+        (["explain", "attn_fwd", "--target", "gfx942", "--shape", "1,2,3,4", "--arg", "X=3"], "--arg is for kernels"),
+        (["explain", "norm/rms_norm", "--target", "gfx942", "--head-dim-v", "3"], "--head-dim-v is for attn_fwd"),
+        (["explain", "norm/rms_norm", "--target", "gfx942", "--lse"], "--lse is for attn_fwd"),
         (["explain", "rms_norm", "--target", "gfx942"], "`rms_norm` is no operator"),
     ],
 )
