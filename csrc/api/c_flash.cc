@@ -1,33 +1,13 @@
 // The C API's flash attention.
 #include "api/c_strings.h"
+#include "api/sized_struct.h"
 #include "core/guarded.h"
-#include "core/text.h"
 #include "flash/attn_fwd.h"
-
-#include <algorithm>
 
 namespace {
 
-using aotriton::core::cat;
+using aotriton::api::check_size;
 using aotriton::core::Status;
-
-// A struct that starts with its size. A larger one comes from a later version: what it has beyond ours must be zero,
-// since we would ignore it.
-template <typename Struct>
-Status check_size(const char* name, const Struct& given) {
-  if (given.size < sizeof(Struct)) {
-    return Status(AOTRITON_INVALID_VERSION, cat(name, ".size is ", given.size, "; this library takes ", sizeof(Struct),
-                                                ": set it to sizeof, and compile with this library's aotriton.h"));
-  }
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
-  if (given.size > 4096 + sizeof(Struct) ||
-      std::any_of(bytes + sizeof(Struct), bytes + given.size, [](unsigned char byte) { return byte != 0; })) {
-    return Status(AOTRITON_INVALID_VERSION, cat(name, ".size is ", given.size, " where this library knows ", sizeof(Struct),
-                                                " bytes, and what is beyond them isn't zero: it is a later version's; use "
-                                                "that library"));
-  }
-  return {};
-}
 
 Status check_structs(const aotriton_attn_fwd_params* params, const aotriton_attn_options* options) {
   if (params == nullptr) return aotriton::api::null_argument("params");

@@ -1,5 +1,6 @@
 // The C API's functions of kernels: arguments by name, then the path that every front end takes.
 #include "api/c_strings.h"
+#include "api/sized_struct.h"
 #include "core/guarded.h"
 #include "core/text.h"
 #include "dispatch/kernel.h"
@@ -9,6 +10,7 @@
 #include <memory>
 #include <span>
 
+using aotriton::api::check_size;
 using aotriton::api::give;
 using aotriton::api::null_argument;
 using aotriton::core::guarded;
@@ -38,12 +40,14 @@ class Values {
 
 Status read_options(const aotriton_launch_options* given, dispatch::Options& options) {
   if (given == nullptr) return {};
-  if (given->size < sizeof(aotriton_launch_options)) {
-    return Status(AOTRITON_INVALID_VERSION, aotriton::core::cat("aotriton_launch_options.size is ", given->size,
-                                                                "; use AOTRITON_LAUNCH_OPTIONS_INIT"));
+  if (Status status = check_size("options", *given); !status.ok()) return status;
+  if (given->config < -1) {
+    return Status(AOTRITON_INVALID_ARGUMENT,
+                  aotriton::core::cat("options.config is ", given->config,
+                                      "; it is the position of a config, or -1 for the look-up table's choice"));
   }
   options.grid = given->grid;
-  options.config = given->config < 0 ? -1 : given->config;
+  options.config = given->config;
   options.load = options.load && given->query_only == 0;
   options.launch = options.launch && given->query_only == 0;
   return {};

@@ -100,6 +100,7 @@ Status set(const aotriton_argument& argument, const ArgumentFacts& facts, const 
   if (facts.role == Role::stride) return wrong("is a stride: it is taken from its tensor");
   if (facts.role == Role::performance) return wrong("is a performance choice: the look-up table decides it");
   if (value.given) return wrong("is given twice");
+  if (argument.reserved != 0) return wrong(cat("has ", argument.reserved, " for `reserved`, which takes 0"));
   return facts.role == Role::tensor ? set_tensor(argument, facts, value) : set_number(argument, facts, plan, value);
 }
 

@@ -28,9 +28,24 @@ Problem dimension_of(const Plan& plan, const Options& options, const Numbers& nu
   return problem;
 }
 
+Problem check_counts(const Plan& plan, const Numbers& numbers) {
+  for (const std::uint16_t argument : plan.divided) {
+    if (!numbers.known[argument] || numbers.value[argument] >= 0) continue;
+    Problem problem;
+    problem.reason = Reason::negative_count;
+    problem.argument = argument;
+    problem.asked = numbers.value[argument];
+    return problem;
+  }
+  return {};
+}
+
 }  // namespace
 
 Problem choose_grid(const Plan& plan, const drivers::Machine& machine, const Options& options, Selection& selection) {
+  if (options.grid == nullptr) {
+    if (Problem problem = check_counts(plan, selection.numbers); problem.reason != Reason::none) return problem;
+  }
   std::array<std::int64_t, 3> sizes{};
   for (std::size_t i = 0; i < 3; ++i) {
     Problem problem = dimension_of(plan, options, selection.numbers, i, sizes[i]);

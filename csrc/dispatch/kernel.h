@@ -52,6 +52,9 @@ class Kernel {
   // values.size() == argument_names().size(). The trace is written whether or not the call succeeds.
   virtual core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,
                            std::string* trace_json) = 0;
+
+  // Code of the pack was found to be damaged: whoever keeps the kernel asks `open` again, since the file may be mended.
+  virtual bool stale() const = 0;
 };
 
 }  // namespace aotriton::dispatch

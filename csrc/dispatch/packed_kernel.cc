@@ -111,7 +111,10 @@ Result<drivers::Function> PackedKernel::load(const Selection& selection) {
   if (const drivers::Function function = slot.load(std::memory_order_acquire)) return function;
   const index::Image& image = *selection.image;
   const Result<std::vector<std::uint8_t>> code = plan_.located.file->image(*selection.functional, image);
-  if (!code.ok()) return code.status();
+  if (!code.ok()) {
+    if (code.status().code() == AOTRITON_BAD_PACK) stale_.store(true, std::memory_order_relaxed);
+    return code.status();
+  }
   const char* const symbol = plan_.index().symbol()->c_str();
   const Result<drivers::Function> function =
       device_.driver->load(device_.ordinal, code->data(), code->size(), symbol, image.shared());

@@ -23,6 +23,7 @@ class PackedKernel final : public Kernel {
   std::string refusal(const core::Status& status, const Options& options) const override;
   core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,
                    std::string* trace_json) override;
+  bool stale() const override { return stale_.load(std::memory_order_relaxed); }
 
   const Plan& plan() const { return plan_; }
 
@@ -49,6 +50,7 @@ class PackedKernel final : public Kernel {
   // By image of the target: its function once it is loaded. Written under the mutex, read without.
   std::unique_ptr<std::atomic<drivers::Function>[]> functions_;
   std::mutex loading_;
+  std::atomic<bool> stale_{false};
 };
 
 }  // namespace aotriton::dispatch

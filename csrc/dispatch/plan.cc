@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace aotriton::dispatch {
@@ -82,6 +83,28 @@ SignatureFacts signature_facts(const index::Signature& signature) {
   return facts;
 }
 
+// The scalars that `cdiv` divides in the grid: -1 of them would round up to no blocks, and look like an empty problem.
+void add_divided(const index::Expression& expression, Plan& plan) {
+  constexpr int kOther = -1;
+  std::vector<int> stack;  // the argument that stands there by itself, or kOther
+  for (const index::Step* step : *expression.steps()) {
+    const index::Operation operation = step->operation();
+    if (operation == index::Operation::constant || operation == index::Operation::argument) {
+      stack.push_back(operation == index::Operation::argument ? static_cast<int>(step->value()) : kOther);
+      continue;
+    }
+    const bool unary = operation == index::Operation::logical_not, ternary = operation == index::Operation::select;
+    const std::size_t operands = unary ? 1 : ternary ? 3 : 2;
+    const int first = stack[stack.size() - operands];
+    stack.resize(stack.size() - operands);
+    stack.push_back(kOther);
+    if (operation != index::Operation::cdiv || first == kOther) continue;
+    const auto argument = static_cast<std::uint16_t>(first);
+    if (plan.arguments[argument].role != index::Role::scalar || std::ranges::count(plan.divided, argument) != 0) continue;
+    plan.divided.push_back(argument);
+  }
+}
+
 }  // namespace
 
 Plan make_plan(pack::Located located) {
@@ -95,6 +118,7 @@ Plan make_plan(pack::Located located) {
     const bool never = one->role() == index::Role::performance, always = one->role() == index::Role::tensor;
     plan.known.push_back(never ? 0 : always ? 2 : 1);
   }
+  for (const index::Expression* one : *index.grid()) add_divided(*one, plan);
   for (const index::Axis* one : *index.axes()) {
     for (const unsigned argument : *one->arguments()) {
       plan.arguments[argument].axis = static_cast<std::int16_t>(plan.axes.size());

@@ -68,6 +68,7 @@ struct Plan {
   std::vector<std::string> names;  // of the arguments
   std::vector<ArgumentFacts> arguments;
   std::vector<std::uint8_t> known;  // by argument: has a number before any choice: 0 never, 1 if given, 2 always
+  std::vector<std::uint16_t> divided;  // scalars that the grid's expressions divide, rounding up: counts of something
   std::vector<AxisFacts> axes;
   std::vector<SignatureFacts> signatures;
   std::vector<std::uint32_t> numbers;                    // of the target's functionals, ascending

@@ -46,6 +46,8 @@ std::string of_argument(const Problem& problem, const Plan& plan) {
       return cat("'", name, "' is ", problem.asked, ", which ", type_name(problem.found), " can't hold");
     case Reason::fixed_value:
       return cat("'", name, "' is ", problem.asked, "; the code was compiled for ", problem.found);
+    case Reason::negative_count:
+      return cat("'", name, "' is ", problem.asked, "; the grid is computed from it: it takes 0 or more");
     default: return cat("'", name, "' is not a multiple of ", problem.found, ", which the code assumes");
   }
 }

@@ -22,6 +22,7 @@ enum class Reason : std::uint8_t {
   expression,        // of `axis`, or of the grid's dimension `found`: `fault`
   no_grid,           // declared, nor given
   negative_grid, grid_limit,  // dimension `found` is `asked`
+  negative_count,    // `argument`, which the grid is computed from, is `asked`
   no_such_config,    // position `asked` was forced
   // of the choice space and the pack
   no_choice,         // `axis` has none for `asked`

@@ -172,6 +172,22 @@ Status check_counter(const aotriton_tensor& counter) {
   return check_view("persistent_atomic_counter", counter, counter.rank);
 }
 
+// The counter's one number is counted up while tensors are read and written.
+Status check_counter_is_apart(const aotriton_attn_fwd_params& p) {
+  if (p.persistent_atomic_counter.data == nullptr) return {};
+  aotriton_tensor number = p.persistent_atomic_counter;
+  number.rank = 0;
+  const struct {
+    const char* name;
+    const aotriton_tensor& view;
+  } tensors[] = {{"out", p.out}, {"lse", p.lse}, {"q", p.q}, {"k", p.k}, {"v", p.v}};
+  for (const auto& [name, view] : tensors) {
+    if (view.data == nullptr || overlap(number, view) == Overlap::none) continue;
+    return invalid(cat("persistent_atomic_counter shares memory with ", name, ", or may; it takes memory of its own"));
+  }
+  return {};
+}
+
 // What is written must be one place for each element, and none that is read.
 Status check_overlaps(const aotriton_attn_fwd_params& p) {
   switch (overlaps_itself(p.out)) {
@@ -226,6 +242,7 @@ Status check_attn_fwd(const aotriton_attn_fwd_params& params) {
   if (Status status = check_causal(params); !status.ok()) return status;
   if (Status status = check_later_features(params); !status.ok()) return status;
   if (Status status = check_counter(params.persistent_atomic_counter); !status.ok()) return status;
+  if (Status status = check_counter_is_apart(params); !status.ok()) return status;
   return check_overlaps(params);
 }
 

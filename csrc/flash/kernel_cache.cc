@@ -13,15 +13,19 @@ Result<dispatch::Kernel*> KernelCache::get(aotriton_device& device) {
   const std::uint64_t generation = pack::search_generation();
   const char* variable = std::getenv("AOTRITON_PACK_PATH");
   if (variable == nullptr) variable = "";
-  if (const Entry* entry = find(device, generation, variable)) return entry->kernel.get();
+  const Entry* entry = find(device, generation, variable);
+  if (entry != nullptr && !entry->kernel->stale()) return entry->kernel.get();
   const std::lock_guard lock(mutex_);
-  if (const Entry* entry = find(device, generation, variable)) return entry->kernel.get();
+  entry = find(device, generation, variable);
+  if (entry != nullptr && !entry->kernel->stale()) return entry->kernel.get();
   // A failure isn't kept: the next call looks again.
   Result<std::shared_ptr<dispatch::Kernel>> kernel = dispatch::Kernel::open("", family_, kernel_, device);
   if (!kernel.ok()) return kernel.status();
+  // As long as the damaged file stands there, it is the same kernel: what of it is sound goes on serving.
+  if (entry != nullptr && entry->kernel == *kernel) return entry->kernel.get();
   if (Status status = (*kernel)->expect_arguments(arguments_); !status.ok()) return status;
   const Entry* before = entries_.load(std::memory_order_relaxed);
-  const auto* entry = new Entry{&device, generation, variable, *kernel, before};
+  entry = new Entry{&device, generation, variable, *kernel, before};
   entries_.store(entry, std::memory_order_release);
   return entry->kernel.get();
 }

@@ -18,7 +18,8 @@ class KernelCache {
   core::Result<dispatch::Kernel*> get(aotriton_device& device);
 
  private:
-  // Never changes and never goes away, so that readers need no lock. Another search path adds another one.
+  // Never changes and never goes away, so that readers need no lock. Another search path adds another, and so does a
+  // file that took the place of a damaged one: the newest comes first.
   struct Entry {
     const aotriton_device* device;
     std::uint64_t generation;  // of the search path

@@ -128,7 +128,7 @@ Overlap overlap_of_strides(const aotriton_tensor& view) {
 
 std::string dtype_name(std::int32_t dtype) {
   switch (dtype) {
-    case AOTRITON_NONE: return "no type";
+    case AOTRITON_NONE: return "none";
     case AOTRITON_FP32: return "fp32";
     case AOTRITON_FP16: return "fp16";
     case AOTRITON_BF16: return "bf16";
@@ -142,7 +142,7 @@ std::string dtype_name(std::int32_t dtype) {
     case AOTRITON_U16: return "uint16";
     case AOTRITON_U32: return "uint32";
     case AOTRITON_U64: return "uint64";
-    default: return cat("type ", dtype);
+    default: return cat(dtype);
   }
 }
 

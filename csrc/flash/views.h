@@ -8,7 +8,7 @@
 
 namespace aotriton::flash {
 
-// `fp16`; `type 7` of a number that is none.
+// `fp16`; the number itself where it is no type. To stand behind the word "type".
 std::string dtype_name(std::int32_t dtype);
 // 0: not a type that the family takes.
 int element_bytes(std::int32_t dtype);

@@ -87,7 +87,9 @@ TEST(tensors_that_are_missing_are_named) {
 TEST(types_and_ranks) {
   invalid([](auto& p) { p.k.dtype = AOTRITON_BF16; }, "k has type bf16 and q fp16");
   invalid([](auto& p) { p.q.dtype = AOTRITON_FP64; }, "q has type fp64; attention takes fp16, bf16 and fp32");
-  invalid([](auto& p) { p.q.dtype = 99; }, "q has type type 99");
+  invalid([](auto& p) { p.q.dtype = 99; }, "q has type 99; attention takes");
+  invalid([](auto& p) { p.q.dtype = AOTRITON_NONE; }, "q has type none; attention takes");
+  invalid([](auto& p) { p.k.dtype = 7000; }, "k has type 7000 and q fp16");
   invalid([](auto& p) { p.lse.dtype = AOTRITON_FP16; }, "lse has type fp16; it takes fp32");
   invalid([](auto& p) { p.q.rank = 3; }, "q has rank 3; it takes rank 4");
   invalid([](auto& p) { p.q.rank = 1 << 20; }, "q has rank 1048576");
@@ -180,6 +182,19 @@ TEST(what_is_written_has_memory_of_its_own) {
   invalid([](auto& p) { p.lse.data = static_cast<char*>(p.out.data) + 2 * 4 * 5 * 16 * 2 - 4; }, "lse shares memory with out");
   accepted([](auto& p) { p.lse.data = static_cast<char*>(p.out.data) + 2 * 4 * 5 * 16 * 2; });
   accepted([](auto& p) { p.k.strides[1] = 0; });  // what is read may repeat itself
+  const auto counter_in = [](aotriton_tensor aotriton_attn_fwd_params::*tensor, int at) -> Change {
+    return [=](auto& p) {
+      p.persistent_atomic_counter = view(static_cast<char*>((p.*tensor).data) + at, {}, {}, AOTRITON_I32);
+    };
+  };
+  using Params = aotriton_attn_fwd_params;
+  invalid(counter_in(&Params::out, 1276), "persistent_atomic_counter shares memory with out");
+  invalid(counter_in(&Params::lse, 156), "persistent_atomic_counter shares memory with lse");
+  invalid(counter_in(&Params::q, 0), "persistent_atomic_counter shares memory with q");
+  invalid(counter_in(&Params::k, 64), "persistent_atomic_counter shares memory with k");
+  invalid(counter_in(&Params::v, 892), "persistent_atomic_counter shares memory with v");
+  accepted(counter_in(&Params::lse, 160));
+  accepted(counter_in(&Params::lse, -4));
 }
 
 TEST(packed_tensors_share_no_memory) {

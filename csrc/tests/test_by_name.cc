@@ -105,6 +105,7 @@ TEST(wrong_arguments_by_name_are_told) {
   CHECK_CONTAINS(refused([](ByName& c) { c.at("X").tensor.data = nullptr; }), "tensor 'X' is null");
   CHECK_CONTAINS(refused([](ByName& c) { c.at("N").name = "S"; }), "argument 'S' takes a tensor");
   CHECK_CONTAINS(refused([](ByName& c) { c.at("N").name = nullptr; }), "has no name");
+  CHECK_CONTAINS(refused([](ByName& c) { c.at("N").reserved = 1; }), "argument 'N' has 1 for `reserved`, which takes 0");
   CHECK_CONTAINS(refused([](ByName& c) { c.arguments.erase(c.arguments.begin() + 5); }),
                  "argument 'alpha' was not given");
   CHECK_CONTAINS(refused([](ByName& c) {
@@ -122,10 +123,75 @@ TEST(sized_structs_are_checked) {
   CHECK_EQUAL(call.launch(&options), "");
   CHECK_EQUAL(call.fake.driver.loaded.size(), 0u);
   options.size -= 1;
-  CHECK_CONTAINS(call.launch(&options), "use AOTRITON_LAUNCH_OPTIONS_INIT");
+  CHECK_CONTAINS(call.launch(&options), "options.size is");
   CHECK_EQUAL(aotriton_kernel_launch(call.kernel, call.arguments.data(), call.arguments.size(), nullptr, &options),
               AOTRITON_INVALID_VERSION);
   CHECK_EQUAL(aotriton_kernel_launch(nullptr, nullptr, 0, nullptr, nullptr), AOTRITON_INVALID_ARGUMENT);
+  // A later version's struct is served as long as what it adds is zero.
+  struct {
+    aotriton_launch_options known = AOTRITON_LAUNCH_OPTIONS_INIT;
+    std::uint64_t added = 0;
+  } larger;
+  larger.known.size = sizeof larger;
+  CHECK_EQUAL(call.launch(&larger.known), "");
+  larger.added = 1;
+  CHECK_EQUAL(aotriton_kernel_launch(call.kernel, call.arguments.data(), call.arguments.size(), nullptr, &larger.known),
+              AOTRITON_INVALID_VERSION);
+  CHECK_CONTAINS(call.launch(&larger.known), "use that library");
+}
+
+TEST(options_have_no_other_negative_config) {
+  const OnePack pack;
+  ByName call(pack.path());
+  aotriton_launch_options options = AOTRITON_LAUNCH_OPTIONS_INIT;
+  CHECK_EQUAL(call.launch(&options), "");
+  options.config = -2;
+  CHECK_CONTAINS(call.launch(&options), "options.config is -2; it is the position of a config, or -1");
+  CHECK_EQUAL(aotriton_kernel_launch(call.kernel, call.arguments.data(), call.arguments.size(), nullptr, &options),
+              AOTRITON_INVALID_ARGUMENT);
+  CHECK_EQUAL(call.fake.driver.launches.load(), 1);
+}
+
+TEST(a_kernel_opened_after_its_damaged_pack_was_replaced_works) {  // T40
+  const tests::TemporaryFolder folder;
+  tests::Sample sample = tests::make_sample();
+  const tests::Buffer good = sample.zip();
+  for (tests::TestEntry& cluster : sample.clusters) cluster.data[cluster.data.size() / 2] ^= 0xff;
+  folder.write("amd-gfx942/sample/scale.zip", sample.zip());
+  ByName call(folder.path());
+  const auto code = [&](aotriton_kernel* kernel) {
+    return aotriton_kernel_launch(kernel, call.arguments.data(), call.arguments.size(), nullptr, nullptr);
+  };
+  CHECK_EQUAL(code(call.kernel), AOTRITON_BAD_PACK);
+  CHECK_CONTAINS(call.launch(), "scale.zip");
+  folder.write("amd-gfx942/sample/scale.zip", good);
+  aotriton_kernel* again = nullptr;
+  CHECK_EQUAL(aotriton_kernel_open(folder.path().c_str(), "sample", "scale", &call.fake.device, &again),
+              AOTRITON_SUCCESS);
+  CHECK_EQUAL(code(again), AOTRITON_SUCCESS);
+  CHECK_EQUAL(call.fake.driver.launches.load(), 1);
+  aotriton_kernel_close(again);
+}
+
+TEST(a_negative_number_to_divide_for_the_grid_is_refused) {
+  const OnePack pack;
+  ByName call(pack.path());
+  for (const int rows : {-1, -1000}) {
+    call.at("N").integer = rows;
+    CHECK_CONTAINS(call.launch(),
+                   "'N' is " + std::to_string(rows) + "; the grid is computed from it: it takes 0 or more");
+  }
+  CHECK_EQUAL(aotriton_kernel_launch(call.kernel, call.arguments.data(), call.arguments.size(), nullptr, nullptr),
+              AOTRITON_INVALID_ARGUMENT);
+  call.at("N").integer = 0;
+  CHECK_EQUAL(call.launch(), "");
+  CHECK_EQUAL(call.fake.driver.launches.load(), 0);
+  // With a grid of the caller's own, nothing is computed from it.
+  const std::uint32_t grid[] = {1, 1, 1};
+  aotriton_launch_options options = AOTRITON_LAUNCH_OPTIONS_INIT;
+  options.grid = grid;
+  call.at("N").integer = -1;
+  CHECK_EQUAL(call.launch(&options), "");
 }
 
 TEST(explain_writes_a_trace_of_refusals_too) {

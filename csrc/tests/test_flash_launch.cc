@@ -9,6 +9,7 @@
 
 #include <aotriton/flash.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -213,6 +214,32 @@ TEST(a_damaged_pack_is_told_and_a_good_one_then_works) {  // T40
   CHECK_CONTAINS(std::string(aotriton_last_error()), file);
   folder.write("pack/flash/attn_fwd.zip", bytes);
   CHECK_EQUAL(call(), hipSuccess);
+  CHECK(call.untouched());
+}
+
+// The index is sound, and what it names is damaged: found only when the code object is loaded.
+TEST(a_damaged_code_object_is_told_and_a_good_pack_then_works) {  // T40
+  const RecordLibrary& library = record();
+  const TemporaryFolder folder;
+  const Buffer good = FlashPackWriter().zip();
+  Buffer damaged = good;
+  constexpr std::string_view kMagic = "AKS2";
+  const auto cluster = std::search(damaged.begin(), damaged.end(), kMagic.begin(), kMagic.end());
+  CHECK(damaged.end() - cluster > 100);
+  cluster[60] ^= 0xff;
+  const std::string file = folder.write("pack/flash/attn_fwd.zip", damaged);
+  setenv("AOTRITON_PACK_PATH", folder.path().c_str(), 1);
+  use("record:sm_90");
+  const Call call;
+  for (int i = 0; i < 3; ++i) {
+    CHECK_EQUAL(call(), hipErrorInvalidImage);
+    CHECK_CONTAINS(std::string(aotriton_last_error()), file);
+  }
+  folder.write("pack/flash/attn_fwd.zip", good);
+  library.calls();
+  CHECK_EQUAL(call(), hipSuccess);
+  CHECK_EQUAL(call(), hipSuccess);
+  CHECK_CONTAINS(library.calls(), R"("cuModuleLoadDataEx":1})");
   CHECK(call.untouched());
 }
 

@@ -257,7 +257,7 @@ TEST(the_grid_is_declared_or_given_and_has_limits) {
   f.options_.grid = nullptr;
   f.value(tests::kN).bits = static_cast<std::uint64_t>(-1000);
   CHECK_EQUAL(f.ask().code(), AOTRITON_INVALID_ARGUMENT);
-  CHECK_CONTAINS(f.chosen(), "dimension 0 of the grid is -15");
+  CHECK_CONTAINS(f.chosen(), "'N' is -1000; the grid is computed from it: it takes 0 or more");
   f.value(tests::kN).bits = 0;
   CHECK(f.ask().ok());
   CHECK_CONTAINS(f.trace, "the grid is empty: nothing to launch");
