@@ -100,8 +100,8 @@ void add_divided(const index::Expression& expression, Plan& plan) {
     stack.push_back(kOther);
     if (operation != index::Operation::cdiv || first == kOther) continue;
     const auto argument = static_cast<std::uint16_t>(first);
-    if (plan.arguments[argument].role != index::Role::scalar || std::ranges::count(plan.divided, argument) != 0) continue;
-    plan.divided.push_back(argument);
+    const bool scalar = plan.arguments[argument].role == index::Role::scalar;
+    if (scalar && std::ranges::count(plan.divided, argument) == 0) plan.divided.push_back(argument);
   }
 }
 

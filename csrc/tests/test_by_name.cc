@@ -105,7 +105,8 @@ TEST(wrong_arguments_by_name_are_told) {
   CHECK_CONTAINS(refused([](ByName& c) { c.at("X").tensor.data = nullptr; }), "tensor 'X' is null");
   CHECK_CONTAINS(refused([](ByName& c) { c.at("N").name = "S"; }), "argument 'S' takes a tensor");
   CHECK_CONTAINS(refused([](ByName& c) { c.at("N").name = nullptr; }), "has no name");
-  CHECK_CONTAINS(refused([](ByName& c) { c.at("N").reserved = 1; }), "argument 'N' has 1 for `reserved`, which takes 0");
+  CHECK_CONTAINS(refused([](ByName& c) { c.at("N").reserved = 1; }),
+                 "argument 'N' has 1 for `reserved`, which takes 0");
   CHECK_CONTAINS(refused([](ByName& c) { c.arguments.erase(c.arguments.begin() + 5); }),
                  "argument 'alpha' was not given");
   CHECK_CONTAINS(refused([](ByName& c) {
