@@ -43,13 +43,14 @@ def sanitized(kind: str) -> list[list[str]]:
 
 
 def consumer() -> list[list[str]]:
-    """The original's users' program, with PyTorch in an environment of its own, for it is large."""
+    """What takes PyTorch, in an environment of its own, for it is large: tests, and the original's users' program."""
     python = ROOT / "build" / "torch" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "-r", "requirements.txt", TORCH]
+    requirements = ["-r", "requirements.txt", "-r", "requirements-dev.txt"]
     settings = ["env", f"PYTHONPATH={PREFIX / 'lib'}", "AOTRITON_DEVICE=host"]
     return [
         [sys.executable, "-m", "venv", ROOT / "build" / "torch"],
-        install,
+        [python, "-m", "pip", "install", "--quiet", *requirements, TORCH],
+        [python, "-m", "pytest", "tests/compile/host/test_torch_tensors.py", "tests/compile/host/test_host_device.py"],
         [*settings, python, "tests/consumer/python/attn_fwd_v3.py", "cpu"],
     ]
 
