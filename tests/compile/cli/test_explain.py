@@ -115,7 +115,24 @@ def _without_none(value: Any) -> Any:
 
 def test_verify_sound_packs(rmsnorm_packs, capsys):
     assert main(["verify", str(rmsnorm_packs)]) == 0
-    assert capsys.readouterr().out.count("sound") == 3
+    assert capsys.readouterr().out.count("sound") == 6  # three ZIPs, three signatures
+
+
+def test_verify_holds_packs_against_their_signatures_and_places(rmsnorm_packs, tmp_path, capsys):
+    packs = tmp_path / "packs"
+    shutil.copytree(rmsnorm_packs, packs)
+    shutil.copyfile(packs / "amd-gfx942" / "norm" / "rms_norm.zip", packs / "host" / "norm" / "rms_norm.zip")
+    (packs / "nvidia-sm90" / "__signature__").write_text("no JSON")
+    (packs / "amd-gfx942" / "__signature__").unlink()
+    assert main(["verify", str(packs), "--json"]) == 1
+    problems = {report["file"]: report["problems"] for report in json.loads(capsys.readouterr().out)}
+    moved = str(packs / "host" / "norm" / "rms_norm.zip")
+    assert problems[moved] == ["it has code for gfx942, which belongs elsewhere than in the pack host"]
+    assert problems[str(packs / "host" / "__signature__")] == [f"{moved} is not the file that the signature describes"]
+    (garbled,) = problems[str(packs / "nvidia-sm90" / "__signature__")]
+    assert "is not JSON" in garbled
+    (missing,) = problems[str(packs / "amd-gfx942" / "__signature__")]
+    assert "can't be read" in missing
 
 
 def test_verify_finds_a_changed_byte_and_says_where(rmsnorm_packs, tmp_path, capsys):
