@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 
 from aotriton.describe.choices import same
@@ -10,7 +11,15 @@ from aotriton.describe.link import Linked
 from aotriton.describe.parameters import Axis, possible
 from aotriton.targets import TARGETS
 
-__all__ = ["check_axes", "check_constexpr", "check_exclusions", "check_grid", "check_keys", "check_options"]
+__all__ = [
+    "COMPILER_OPTIONS",
+    "check_axes",
+    "check_constexpr",
+    "check_exclusions",
+    "check_grid",
+    "check_keys",
+    "check_options",
+]
 
 
 def check_constexpr(linked: Linked) -> None:
@@ -38,10 +47,35 @@ def _always_null(linked: Linked, name: str) -> bool:
     return all(choice.constant for choice in possible(linked.groups, linked.groups[name].spec))
 
 
+# Options that decide speed only, of Triton 3.9.0's HIPOptions and CUDAOptions. Triton drops names that it doesn't know
+# without a word, and a vendor's compiler those of the other.
+COMPILER_OPTIONS = frozenset(
+    [
+        "num_warps",
+        "num_stages",
+        "num_ctas",
+        "waves_per_eu",
+        "matrix_instr_nonkdim",
+        "kpack",
+        "schedule_hint",
+        "llvm_fn_attrs",
+        "wgp_cu_mode",
+        "maxnreg",
+        "ptx_options",
+        "sched4reg",
+        "min_shared_mem",
+    ]
+)
+
+
 def check_options(linked: Linked) -> None:
-    """Compiler options are names with plain values."""
+    """Compiler options are names that the compiler knows, with plain values."""
     for name, value in linked.declaration.options.items():
-        if not name.isidentifier() or not isinstance(value, bool | int | float | str):
+        if name not in COMPILER_OPTIONS:
+            near = difflib.get_close_matches(name, COMPILER_OPTIONS, 1)
+            known = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(sorted(COMPILER_OPTIONS))}"
+            linked.problems.append(f"option {name!r} is none of the compiler's; {known}")
+        elif not isinstance(value, bool | int | float | str):
             linked.problems.append(f"option {name!r} is {value!r}; options are numbers, booleans or texts")
         elif name == "num_warps" and (not isinstance(value, int) or value < 1 or value & (value - 1)):
             linked.problems.append(f"option 'num_warps' is {value!r}; it is a power of two")

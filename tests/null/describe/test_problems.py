@@ -171,6 +171,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"options": {"num_stages": None}, "performance": {}, "family": "de mo"},
         "'de mo' is no ident",
     ),
+    "misspelt option": (
+        {"options": {"num_warp": 4}},
+        "option 'num_warp' is none of the compiler's; did you mean 'num_warps'?",
+    ),
+    "foreign option": ({"options": {"speed": 9}}, "option 'speed' is none of the compiler's; they are kpack, "),
     "num_warps": ({"options": {"num_warps": 3}}, "option 'num_warps' is 3; it is a power of two"),
     "option value": ({"options": {"num_stages": (1, 2)}}, "option 'num_stages' is (1, 2); options are numbers"),
     "option like an argument": ({"options": {"BLOCK": 64}}, "option 'BLOCK' has the name of an argument"),
