@@ -75,7 +75,7 @@ def check_options(linked: Linked) -> None:
             near = difflib.get_close_matches(name, COMPILER_OPTIONS, 1)
             known = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(sorted(COMPILER_OPTIONS))}"
             linked.problems.append(f"option {name!r} is none of the compiler's; {known}")
-        elif not isinstance(value, bool | int | float | str):
+        elif type(value) not in (bool, int, float, str):
             linked.problems.append(f"option {name!r} is {value!r}; options are numbers, booleans or texts")
         elif name == "num_warps" and (not isinstance(value, int) or value < 1 or value & (value - 1)):
             linked.problems.append(f"option 'num_warps' is {value!r}; it is a power of two")
