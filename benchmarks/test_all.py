@@ -3,7 +3,7 @@
     python benchmarks/test_all.py [STEP …]
 
 `make test-all` calls it after the set-up. Each step runs whether or not those before it passed; the exit code is 1 if
-one failed. A step that this machine can't run is skipped with a reason, in the file too.
+one failed. A step that this machine can't run is skipped with a reason, in the file too. Only whole runs are kept.
 """
 
 from __future__ import annotations
@@ -107,11 +107,12 @@ def main() -> int:
         },
         "steps": results,
     }
-    path = ROOT / "benchmarks" / "results" / f"test-all-{now:%Y-%m-%d}.json"
-    path.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     for one in results:
         print(f"{one['result']:<8} {one['step']}")
-    print(f"kept in {path.relative_to(ROOT)}")
+    if not wanted:
+        path = ROOT / "benchmarks" / "results" / f"test-all-{now:%Y-%m-%d}.json"
+        path.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        print(f"kept in {path.relative_to(ROOT)}")
     return 1 if any(one["result"] == "failed" for one in results) else 0
 
 
