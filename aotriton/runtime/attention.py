@@ -44,8 +44,9 @@ def resolve_window(
     >>> resolve_window(False, (2, -1), 8, 16)
     (3, 2, 16)
     """
-    causal = causal or False  # None, and NumPy's False
-    if causal is not False and causal not in _ALIGNMENTS:
+    if causal is None or type(causal).__name__ in ("bool_", "bool"):  # NumPy's too
+        causal = bool(causal)
+    if causal is not False and (not isinstance(causal, bool | str) or causal not in _ALIGNMENTS):
         raise ArgumentError(f"causal is {causal!r}; it is False, True, 'top_left' or 'bottom_right'")
     if window is None:
         if causal is False:
@@ -108,7 +109,10 @@ class _Call:
         self.stream = stream_handle(stream, tensors[0], q)
         self.params = params = AttnFwdParams()
         params.size = ctypes.sizeof(AttnFwdParams)
-        params.scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else scale
+        try:
+            params.scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"scale is {scale!r}; it is a number, or None for 1/sqrt(head dim)") from None
         for name, view in self.named:
             write_tensor(params, _OFFSETS[name], view.data, DTYPES[view.dtype][0], view.shape, view.strides)
         params.causal_type, params.window_left, params.window_right = resolve_window(

@@ -226,11 +226,17 @@ def stream_handle(stream: Any, tensor: Any, view: View) -> int:
         if view.device[0] in HOST_MEMORY:
             return 0
         return current_stream(tensor, view.device) or 0
-    if isinstance(stream, int):
-        return stream
+    handle: Any = stream
     if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1])
-    for attribute in ("cuda_stream", "ptr"):  # PyTorch's name for both vendors' streams; CuPy's
-        if hasattr(stream, attribute):
-            return int(getattr(stream, attribute))
-    raise ArgumentError(f"a {type(stream).__name__} is no stream: pass an integer handle or a stream of your library")
+        handle = stream.__cuda_stream__()[1]
+    else:
+        for attribute in ("cuda_stream", "ptr"):  # PyTorch's name for both vendors' streams; CuPy's
+            handle = getattr(stream, attribute, handle)
+    if not hasattr(handle, "__index__"):
+        raise ArgumentError(
+            f"a {type(stream).__name__} is no stream: pass an integer handle or a stream of your library"
+        )
+    number = int(handle.__index__())
+    if not 0 <= number < 1 << 64:
+        raise ArgumentError(f"the stream's handle is {number}; a handle is an address, or 0 for the default stream")
+    return number

@@ -168,9 +168,13 @@ class Kernel:
             device_for(given.views, self.device)
         options = LaunchOptions(ctypes.sizeof(LaunchOptions), None, -1 if config is None else config, 0)
         if grid is not None:
-            sizes = (*grid, 1, 1)[:3]
-            if not 1 <= len(grid) <= 3 or any(not 0 <= size < 1 << 32 for size in sizes):
+            try:
+                sizes = [int(size.__index__()) for size in grid]
+            except (TypeError, AttributeError):
+                raise ArgumentError(f"grid is {grid!r}; it is one to three integers") from None
+            if not 1 <= len(sizes) <= 3 or any(not 0 <= size < 1 << 32 for size in sizes):
                 raise ArgumentError(f"grid is {tuple(grid)}; it is one to three sizes below 2**32")
+            sizes += [1] * (3 - len(sizes))
             options.grid = (ctypes.c_uint32 * 3)(*sizes)
         return given, ctypes.byref(options)
 

@@ -39,6 +39,8 @@ def strided(array, strides):
 
 
 BAD = {
+    "a scale in words": ({"scale": "x"}, "scale"),
+    "a scale that is no number": ({"scale": float("nan")}, "scale"),
     "an integer q": ({"q": np.zeros((2, 2, 5, 16), np.int32)}, "q"),
     "a double q": ({"q": np.zeros((2, 2, 5, 16), np.float64)}, "q"),
     "k of another type": ({"k": np.zeros((2, 2, 7, 16), np.float32)}, "k"),

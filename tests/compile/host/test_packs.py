@@ -215,3 +215,6 @@ def test_kernels_by_name(host_packs):
         kernel.launch(Q=q, K=k, V=v, Out=out, Nonsense=1, **numbers)
     with pytest.raises(aotriton.ArgumentError, match="grid is"):
         kernel.launch(Q=q, K=k, V=v, Out=out, grid=(1, 1, 1, 1), **numbers)
+    for grid in (5, "ab", (1.5,)):
+        with pytest.raises(aotriton.ArgumentError, match="grid is"):
+            kernel.launch(Q=q, K=k, V=v, Out=out, grid=grid, **numbers)

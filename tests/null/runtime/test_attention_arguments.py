@@ -67,6 +67,8 @@ def test_plain_attention_and_plain_causal_keep_their_own_values():
     [
         ("topleft", None, "causal is 'topleft'"),
         (2, None, "causal is 2"),
+        ([], None, r"causal is \[\]"),
+        (np.ones(2, bool), None, "causal is array"),
         (False, 3, "window is 3"),
         (False, (1, 2, 3), "pair of integers"),
         (False, (1.5, 2), "pair of integers"),
@@ -158,3 +160,15 @@ def test_streams():
     assert stream_handle(None, object(), on(CPU)) == 0
     with pytest.raises(ArgumentError, match="a str is no stream"):
         stream_handle("0", None, view)
+
+
+@pytest.mark.parametrize("handle", [-1, 1 << 64])
+def test_a_stream_is_an_address(handle):
+    stream = Cuda()
+    stream.cuda_stream = handle
+    for given in (handle, stream):
+        with pytest.raises(ArgumentError, match="the stream's handle is"):
+            stream_handle(given, None, on(CUDA))
+    stream.cuda_stream = "0x55"
+    with pytest.raises(ArgumentError, match="a Cuda is no stream"):
+        stream_handle(stream, None, on(CUDA))
