@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -189,7 +190,7 @@ def parse_choices(value: Any) -> tuple[Choice, ...] | str:
             parsed = _numpy_choices(np.array(values))
         else:
             parsed = _python_choices(values)
-    return parsed if isinstance(parsed, str) else _distinct(parsed)
+    return parsed if isinstance(parsed, str) else _sound(parsed)
 
 
 def _python_choices(values: list[Any]) -> tuple[Choice, ...] | str:
@@ -212,9 +213,12 @@ def _python_choices(values: list[Any]) -> tuple[Choice, ...] | str:
     return tuple(choices)
 
 
-def _distinct(choices: tuple[Choice, ...]) -> tuple[Choice, ...] | str:
+def _sound(choices: tuple[Choice, ...]) -> tuple[Choice, ...] | str:
     if not choices:
         return "there are no choices"
+    endless = [one.text for one in choices if isinstance(one.value, float) and not math.isfinite(one.value)]
+    if endless:
+        return f"{endless[0]} is no choice; a constant is a finite number"
     texts = [choice.text for choice in choices]
     twice = sorted({text for text in texts if texts.count(text) > 1})
     if twice:

@@ -98,6 +98,12 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no choice at all": ({"choices": {("HDIM",): [None]}}, "choices of HDIM: None is no choice"),
     "numpy type": ({"choices": {("HDIM",): np.array([1j])}}, "no argument has NumPy's type complex128"),
     "numpy shape": ({"choices": {("HDIM",): np.ones((2, 2), np.int8)}}, "the array has 2 dimensions"),
+    "choice nan": ({"choices": {("HDIM",): [1.5, float("nan")]}}, "choices of HDIM: nan is no choice; a constant is a"),
+    "choice infinite": ({"choices": {("HDIM",): np.array([-np.inf])}}, "choices of HDIM: -inf is no choice"),
+    "performance infinite": (
+        {"performance": {"BLOCK": Performance(1.0, [1.0, float("inf")])}},
+        "performance 'BLOCK': inf is no choice",
+    ),
     "too many choices": ({"choices": {("HDIM",): list(range(256))}}, "256 choices; at most 255"),
     "huge constant": ({"choices": {("HDIM",): [2**63]}}, "9223372036854775808 doesn't fit an int64"),
     "link to nothing": ({"choices": {"W": When("HAS_X", [True], then="*fp16")}}, "'W' depend on 'HAS_X', which is no"),
