@@ -108,4 +108,4 @@ def _kernel(arguments: argparse.Namespace, device: str) -> dict[str, Any]:
             f"--{misplaced[0].replace('_', '-')} is for attn_fwd", "a kernel takes its arguments by --arg NAME=VALUE"
         )
     given: dict[str, Any] = dict(parse_argument(text) for text in arguments.arg)
-    return open_kernel(family, name, arguments.packs, device).explain(**given)
+    return open_kernel(family, name, arguments.packs, device).explain(given)

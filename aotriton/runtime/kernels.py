@@ -8,7 +8,7 @@ import json
 import numbers
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aotriton.errors import AotritonError, ArgumentError
@@ -81,6 +81,18 @@ def _signed(value: int, name: str) -> int:
     return value if value < 1 << 63 else value - (1 << 64)
 
 
+def _merged(more: Mapping[str, Any] | None, arguments: dict[str, Any]) -> dict[str, Any]:
+    """All arguments, given as a mapping or by name."""
+    if more is None:
+        return arguments
+    if not isinstance(more, Mapping) or not all(isinstance(name, str) for name in more):
+        raise ArgumentError(f"arguments are given by name, or as a mapping from names; {more!r} is neither")
+    twice = sorted(set(more) & set(arguments))
+    if twice:
+        raise ArgumentError(f"{', '.join(twice)} is given twice: in the mapping and by name")
+    return {**more, **arguments}
+
+
 class Kernel:
     """A kernel of a pack, opened for one device; `open_kernel` gives it.
 
@@ -104,7 +116,14 @@ class Kernel:
         return f"Kernel({self.family}/{self.name} on {self.device.name})"
 
     def launch(
-        self, *, grid: Sequence[int] | None = None, stream: Any = None, config: int | None = None, **arguments: Any
+        self,
+        more: Mapping[str, Any] | None = None,
+        /,
+        *,
+        grid: Sequence[int] | None = None,
+        stream: Any = None,
+        config: int | None = None,
+        **arguments: Any,
     ) -> None:
         """Enqueues one launch, with arguments by the names that the Triton function gives them.
 
@@ -113,6 +132,8 @@ class Kernel:
 
         Parameters
         ----------
+        more : mapping of str to value, optional
+            Arguments by name, beside those of `**arguments`: those that are called `grid`, `stream` or `config` too.
         grid : sequence of int, optional
             One to three sizes, in place of the grid that the description declares.
         stream : int or object, optional
@@ -127,18 +148,24 @@ class Kernel:
         ArgumentError, DeviceError, PackError, UnsupportedError
             Nothing was launched.
         """
-        given, options = self._prepare(grid, config, arguments, may_ask=False)
+        given, options = self._prepare(grid, config, _merged(more, arguments), may_ask=False)
         handle = stream_handle(stream, given.first, given.views[0][1]) if given.views else _plain_stream(stream)
         with self._bounds(given):
             check(library().aotriton_kernel_launch(self._handle, given.array, len(given.array), handle, options))
 
-    def load(self, *, config: int | None = None, **arguments: Any) -> None:
+    def load(self, more: Mapping[str, Any] | None = None, /, *, config: int | None = None, **arguments: Any) -> None:
         """Decodes and loads the code object that these arguments choose, so that the first launch finds it there."""
-        given, options = self._prepare(None, config, arguments, may_ask=True)
+        given, options = self._prepare(None, config, _merged(more, arguments), may_ask=True)
         check(library().aotriton_kernel_load(self._handle, given.array, len(given.array), options))
 
     def explain(
-        self, *, grid: Sequence[int] | None = None, config: int | None = None, **arguments: Any
+        self,
+        more: Mapping[str, Any] | None = None,
+        /,
+        *,
+        grid: Sequence[int] | None = None,
+        config: int | None = None,
+        **arguments: Any,
     ) -> dict[str, Any]:
         """The trace of the choice that a launch with these arguments would make; tensors may be `TensorSpec`.
 
@@ -147,7 +174,7 @@ class Kernel:
         AotritonError
             There is no choice to explain.
         """
-        given, options = self._prepare(grid, config, arguments, may_ask=True)
+        given, options = self._prepare(grid, config, _merged(more, arguments), may_ask=True)
         text = ctypes.c_void_p()
         count = len(given.array)
         status = library().aotriton_kernel_explain(self._handle, given.array, count, options, ctypes.byref(text))

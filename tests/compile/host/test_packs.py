@@ -200,7 +200,7 @@ def test_kernels_by_name(host_packs):
                "Max_seqlen_k": 5, "Hdim_qk": 16, "Hdim_vo": 16, "ENABLE_DROPOUT": False, "dropout_p": 0.0,
                "philox_offset2": 0, "CAUSAL_TYPE": 0, "Window_left": 0, "Window_right": 0, "Num_CU": 1,
                "Batch": 1}  # fmt: skip
-    trace = kernel.explain(Q=q, K=k, V=v, Out=out, **numbers)
+    trace = kernel.explain(numbers, Q=q, K=k, V=v, Out=out)
     assert trace["status"] == "success"
     assert trace["grid"] == [2, 1, 1]
     assert np.isnan(out).all()
