@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from aotriton import __version__
 from aotriton.cli import build, demo, doctor, explain, inspect, targets, verify
 from aotriton.cli.output import EXIT_CODES, complain
 from aotriton.errors import AotritonError, ArgumentError, CompileError
@@ -22,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
         description="Compile Triton kernels ahead of time for many GPUs, look into packs, and explain choices.",
         epilog="exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
     )
+    top.add_argument("--version", action="version", version=f"aotriton {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add(commands)

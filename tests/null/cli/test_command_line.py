@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from aotriton import __version__
 from aotriton.cli import main, parser
 from aotriton.cli.arguments import parse_argument, parse_numbers, parse_tensor
 from aotriton.cli.output import complain, print_table, size_text
@@ -111,6 +112,12 @@ def test_help_of_every_command(name, capsys):
     with pytest.raises(SystemExit, match="0"):
         parser().parse_args([name, "--help"])
     assert f"usage: aotriton {name}" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"aotriton {__version__}\n"
 
 
 def test_module_runs_as_a_program_and_stops_quietly_when_its_reader_does():
