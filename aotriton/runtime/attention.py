@@ -111,7 +111,7 @@ class _Call:
         params.size = ctypes.sizeof(AttnFwdParams)
         try:
             params.scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ArgumentError(f"scale is {scale!r}; it is a number, or None for 1/sqrt(head dim)") from None
         for name, view in self.named:
             write_tensor(params, _OFFSETS[name], view.data, DTYPES[view.dtype][0], view.shape, view.strides)
