@@ -31,11 +31,12 @@ def test_sixteen_bit_types_do_not_spill():
     spilled = []
     for target, functional, spills in images():
         width = int(re.search(r"BLOCK_DMODEL=(\d+)", functional)[1])
-        if "fp32" in functional or width > WIDEST_WITHOUT_SPILLS.get(TARGETS[target].family, DEFAULT):
+        widest = WIDEST_WITHOUT_SPILLS.get(TARGETS[target].family, DEFAULT)
+        if target == "host" or "fp32" in functional or width > widest:
             continue
         seen.add(target)
-        if target != "host" and spills != 0:
+        if spills != 0:
             spilled.append((target, functional, spills))
     if not seen:
-        pytest.skip("there are no packs; `make setup` builds them")
+        pytest.skip("there are no packs for GPUs; `make setup` builds them")
     assert not spilled
