@@ -6,6 +6,7 @@
 #include "dispatch/trace.h"
 
 #include <bit>
+#include <chrono>
 
 namespace aotriton::dispatch {
 namespace {
@@ -18,6 +19,12 @@ std::size_t hash(std::string_view name) {
   std::uint64_t state = 0xcbf29ce484222325;
   for (const char c : name) state = (state ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
   return static_cast<std::size_t>(state ^ state >> 32);
+}
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t microseconds(Clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
 
 }  // namespace
@@ -110,11 +117,13 @@ Result<drivers::Function> PackedKernel::load(const Selection& selection) {
   std::atomic<drivers::Function>& slot = functions_[selection.image_number];
   if (const drivers::Function function = slot.load(std::memory_order_acquire)) return function;
   const index::Image& image = *selection.image;
+  const Clock::time_point start = Clock::now();
   const Result<std::vector<std::uint8_t>> code = plan_.located.file->image(*selection.functional, image);
   if (!code.ok()) {
     if (code.status().code() == AOTRITON_BAD_PACK) stale_.store(true, std::memory_order_relaxed);
     return code.status();
   }
+  const Clock::time_point decoded = Clock::now();
   const char* const symbol = plan_.index().symbol()->c_str();
   const Result<drivers::Function> function =
       device_.driver->load(device_.ordinal, code->data(), code->size(), symbol, image.shared());
@@ -122,7 +131,8 @@ Result<drivers::Function> PackedKernel::load(const Selection& selection) {
     return Status(function.status().code(), cat(plan_.located.file->path(), ": ", image.name()->string_view(), ": ",
                                                 function.status().text()));
   }
-  AOTRITON_LOG(info, device_.name, " loaded ", image.name()->string_view());
+  AOTRITON_LOG(info, device_.name, " loaded ", image.name()->string_view(), "; decoding took ",
+               microseconds(decoded - start), " us, the driver ", microseconds(Clock::now() - decoded), " us");
   slot.store(*function, std::memory_order_release);
   return function;
 }
