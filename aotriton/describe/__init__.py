@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from aotriton.describe.choices import TYPES, Choice, Like, Value, When
 from aotriton.describe.config import Config
-from aotriton.describe.declaration import Exclude, Key, Performance, Strides
+from aotriton.describe.declaration import Descriptor, Exclude, Key, Performance, Strides
 from aotriton.describe.expressions import Expression, parse_expression
 from aotriton.describe.family import Family, load_family
 from aotriton.describe.functional import Functional, stem
@@ -23,6 +23,7 @@ __all__ = [
     "Backend",
     "Choice",
     "Config",
+    "Descriptor",
     "Exclude",
     "Expression",
     "Family",

@@ -63,6 +63,8 @@ COMPILER_OPTIONS = frozenset(
         "maxnreg",
         "ptx_options",
         "sched4reg",
+        "launch_pdl",
+        "launch_cooperative_grid",
         "min_shared_mem",
     ]
 )
@@ -77,6 +79,10 @@ def check_options(linked: Linked) -> None:
             linked.problems.append(f"option {name!r} is none of the compiler's; {known}")
         elif type(value) not in (bool, int, float, str):
             linked.problems.append(f"option {name!r} is {value!r}; options are numbers, booleans or texts")
+        elif name in ("launch_pdl", "launch_cooperative_grid") and not isinstance(value, bool):
+            linked.problems.append(f"option {name!r} is {value!r}; it is True or False")
+        elif name == "num_ctas" and (type(value) is not int or value not in (1, 2, 4, 8, 16)):
+            linked.problems.append(f"option 'num_ctas' is {value!r}; a cluster has 1, 2, 4, 8 or 16 blocks")
         elif name == "num_warps" and (not isinstance(value, int) or value < 1 or value & (value - 1)):
             linked.problems.append(f"option 'num_warps' is {value!r}; it is a power of two")
         if name in linked.positions:

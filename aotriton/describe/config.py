@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from aotriton.describe.choices import Value
 from aotriton.targets import TARGETS, Target
 
-__all__ = ["AMD_OPTIONS", "Config"]
+__all__ = ["AMD_OPTIONS", "NVIDIA_OPTIONS", "Config"]
 
 AMD_OPTIONS = frozenset({"waves_per_eu", "matrix_instr_nonkdim", "kpack"})
 """Compiler options that only AMD's compiler has."""
+
+NVIDIA_OPTIONS = frozenset({"num_ctas", "launch_pdl", "launch_cooperative_grid", "maxnreg", "ptx_options"})
+"""Those that only NVIDIA's has, and those that say how its code is launched."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Config:
     def for_target(self, target: Target | str) -> Config:
         """The same without the options that this target's compiler doesn't have, so that equal code has equal names."""
         known = target if isinstance(target, Target) else TARGETS.get(target)
-        if known is None or known.vendor == "amd":
+        if known is None:
             return self
-        return Config(self.performance, tuple(pair for pair in self.options if pair[0] not in AMD_OPTIONS))
+        foreign = {"amd": NVIDIA_OPTIONS, "nvidia": AMD_OPTIONS}.get(known.vendor, AMD_OPTIONS | NVIDIA_OPTIONS)
+        return Config(self.performance, tuple(pair for pair in self.options if pair[0] not in foreign))

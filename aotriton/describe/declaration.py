@@ -13,7 +13,7 @@ from aotriton.targets import Target
 if TYPE_CHECKING:
     from aotriton.describe.functional import Functional
 
-__all__ = ["Declaration", "Exclude", "Key", "Performance", "Strides"]
+__all__ = ["Declaration", "Descriptor", "Exclude", "Key", "Performance", "Strides"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,31 @@ class Strides:
 
     names: Sequence[str | None]
     unit: int | None = -1
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor that the function takes as a descriptor, which the driver builds from the caller's view at launch.
+
+    Parameters
+    ----------
+    block : sequence of int or str
+        What one access moves, by dimension: powers of two, or the names of compile-time constants that are some. The
+        tensor has as many dimensions, and the last one is contiguous.
+    swizzle : int, optional
+        Of a Gluon function: how many bytes of a row its shared memory swizzles, 0, 32, 64 or 128; None: as many as the
+        block allows. Triton's compiler decides it by itself.
+    fill : str
+        What a load gives outside of the tensor: `zero` or `nan`.
+    """
+
+    block: Sequence[int | str]
+    swizzle: int | None = None
+    fill: str = "zero"
+
+    def shape(self, constants: Mapping[str, Value]) -> tuple[int, ...]:
+        """The block where the compile-time constants have these values."""
+        return tuple(int(constants[size]) if isinstance(size, str) else size for size in self.block)
 
 
 @dataclass(frozen=True)
@@ -100,3 +125,4 @@ class Declaration:
     substitutes: Mapping[str, Mapping[Value, Sequence[Value]]] = field(default_factory=dict)
     exclude: tuple[Exclude, ...] = ()
     partially_tuned: Mapping[str, Value] = field(default_factory=dict)
+    descriptors: Mapping[str, Sequence[int | str] | Descriptor] = field(default_factory=dict)

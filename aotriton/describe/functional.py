@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aotriton.describe.choices import Choice, Value
 from aotriton.describe.config import Config
+from aotriton.describe.descriptors import descriptor_bar
 from aotriton.describe.parameters import Argument, Parameter
 from aotriton.errors import DescriptionError
 from aotriton.targets import Target
@@ -74,6 +75,9 @@ class Functional:
         DescriptionError
             A predicate of the description failed.
         """
+        bar = descriptor_bar(self.kernel.arguments, self.kernel.gluon, target)
+        if bar is not None:
+            return bar
         for exclusion in self.kernel.exclude:
             if not exclusion.concerns(target):
                 continue
@@ -147,6 +151,10 @@ class Functional:
         for argument in self.kernel.arguments:
             if argument.name in parameters:
                 parameter = parameters[argument.name]
+                if argument.descriptor is not None:
+                    block = ", ".join(map(str, argument.descriptor.block))
+                    texts.append(f"tensordesc<{parameter.type.removeprefix('*')}[{block}]>")
+                    continue
                 hint = f":{parameter.alignment}" if parameter.alignment > 1 else ""
                 texts.append(parameter.type + hint)
             elif argument.role != "performance":

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 from aotriton.describe import checks
 from aotriton.describe.choices import Choice, Like, Value
 from aotriton.describe.config import Config
-from aotriton.describe.declaration import Declaration, Exclude, Key, Performance, Strides
+from aotriton.describe.declaration import Declaration, Descriptor, Exclude, Key, Performance, Strides
+from aotriton.describe.descriptors import check_descriptors
 from aotriton.describe.expressions import Expression
 from aotriton.describe.functional import Functional
 from aotriton.describe.link import Linked, link
@@ -61,6 +62,9 @@ class Kernel:
         Functionals that are not compiled, with reasons.
     partially_tuned : mapping of str to value
         Where a functional has no tuned configs, those of the functional with these values are used.
+    descriptors : mapping of str to block
+        Tensors that the function takes as descriptors, with the block of one access: a size for each dimension, a
+        number or the name of a compile-time constant (`Descriptor` says more).
 
     Raises
     ------
@@ -88,6 +92,7 @@ class Kernel:
         substitutes: Mapping[str, Mapping[Any, Sequence[Any]]] | None = None,
         exclude: Sequence[Exclude] = (),
         partially_tuned: Mapping[str, Value] | None = None,
+        descriptors: Mapping[str, Sequence[int | str] | Descriptor] | None = None,
     ) -> None:
         declaration = Declaration(
             family,
@@ -107,6 +112,7 @@ class Kernel:
             substitutes or {},
             tuple(exclude),
             partially_tuned or {},
+            descriptors or {},
         )
         self._adopt(declaration)
 
@@ -118,6 +124,7 @@ class Kernel:
             "name": declaration.name,
             "source": declaration.source,
             "symbol": declaration.function,
+            "gluon": linked.function.gluon,
             "grid": grid,
             "keys": declaration.keys,
             "exclude": declaration.exclude,
@@ -140,6 +147,7 @@ class Kernel:
     name: str
     source: Path
     symbol: str
+    gluon: bool
     grid: tuple[Expression, ...]
     keys: tuple[Key, ...]
     exclude: tuple[Exclude, ...]
@@ -210,7 +218,7 @@ class Kernel:
         return tuple(argument.name for argument in self.arguments if self._asked_for(argument))
 
     def _asked_for(self, argument: Argument) -> bool:
-        if argument.role == "tensor":
+        if argument.role in ("tensor", "descriptor"):
             return any(not choice.constant for choice in self.choices_of(argument.name))
         if argument.role == "choice":
             axis = self.axis_of.get(argument.name)
@@ -284,7 +292,7 @@ class Kernel:
     @property
     def description_hash(self) -> str:
         """SHA-256 over what dispatch relies on: arguments, axes with all choices, grid, keys, configs."""
-        facts = {
+        facts: dict[str, Any] = {
             "kernel": [self.family, self.name, self.symbol],
             "arguments": [repr(argument) for argument in self.arguments],
             "axes": [repr(axis) for axis in self.axes],
@@ -294,6 +302,9 @@ class Kernel:
             "options": [[name, repr(value)] for name, value in self.options.items()],
             "exclude": [exclusion.reason for exclusion in self.exclude],
         }
+        descriptors = [[one.name, repr(one.descriptor)] for one in self.arguments if one.descriptor is not None]
+        if descriptors:
+            facts["descriptors"] = descriptors
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
@@ -310,6 +321,7 @@ def _checked(declaration: Declaration) -> tuple[Linked, tuple[Expression, ...], 
     if linked.whole:
         checks.check_constexpr(linked)
         checks.check_keys(linked)
+        check_descriptors(linked)
         axes = checks.check_axes(linked)
     checks.check_options(linked)
     checks.check_exclusions(linked)

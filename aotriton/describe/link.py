@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aotriton.describe.choices import Choice, Like, When, parse_choices
-from aotriton.describe.declaration import Declaration, Performance, Strides
+from aotriton.describe.declaration import Declaration, Descriptor, Performance, Strides
 from aotriton.describe.parameters import Argument, Axis, Conditional, Group, Spec, possible, references
 from aotriton.describe.source import Function, read_function
 
@@ -28,6 +28,7 @@ class Linked:
     dense: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     performance: dict[str, tuple[Choice, ...]] = field(default_factory=dict)
+    descriptors: dict[str, Descriptor] = field(default_factory=dict)
     arguments: tuple[Argument, ...] = ()
     axes: tuple[Axis, ...] = ()
 
@@ -41,7 +42,8 @@ class Linked:
         declaration = self.declaration
         if name not in self.groups:
             return False
-        if name in declaration.strides or name in declaration.ranks or name in declaration.optional:
+        homes = (declaration.strides, declaration.ranks, declaration.optional, declaration.descriptors)
+        if any(name in home for home in homes):
             return True
         return any(choice.kind == "pointer" for choice in possible(self.groups, self.groups[name].spec, declared=True))
 
@@ -55,6 +57,7 @@ def link(declaration: Declaration) -> Linked:
     _performance(linked)
     _strides(linked)
     _groups(linked)
+    _descriptors(linked)
     _names(linked)
     linked.whole = _links(linked)
     if linked.whole:
@@ -122,6 +125,16 @@ def _groups(linked: Linked) -> None:
             if name in linked.groups:
                 linked.problems.append(f"argument {name!r} has choices twice")
             linked.groups[name] = Group(ordered[0], ordered, spec)
+
+
+def _descriptors(linked: Linked) -> None:
+    for name, declared in linked.declaration.descriptors.items():
+        descriptor = declared if isinstance(declared, Descriptor) else Descriptor(declared)
+        block: object = descriptor.block
+        if isinstance(block, str) or not isinstance(block, Sequence):
+            linked.problems.append(f"the block of descriptor {name!r} is {block!r}; it has one size for each dimension")
+            continue
+        linked.descriptors[name] = replace(descriptor, block=tuple(block))
 
 
 def _spec(linked: Linked, owner: str, value: Any, branch: bool = False) -> Spec:
@@ -229,6 +242,10 @@ def _ranks(linked: Linked) -> None:
         elif name in linked.ranks and linked.ranks[name] != rank:
             linked.problems.append(f"{name!r} has rank {rank} and {linked.ranks[name]} strides")
         linked.ranks.setdefault(name, rank)
+    for name, descriptor in linked.descriptors.items():
+        sizes = len(descriptor.block)
+        if linked.ranks.setdefault(name, sizes) != sizes:
+            linked.problems.append(f"{name!r} has rank {linked.ranks[name]} and a block of {sizes} sizes")
     for name in linked.declaration.strides:
         if name not in linked.groups:
             linked.problems.append(f"strides are declared for {name!r}, which has no choices")
@@ -268,6 +285,9 @@ def _tensor(linked: Linked, name: str, choices: tuple[Choice, ...]) -> Argument:
         )
     types = {choice.type for choice in choices if choice.kind == "pointer"}
     rank = linked.ranks.get(name, 1)
+    if name in linked.descriptors:
+        kind = types.pop() if len(types) == 1 else None
+        return Argument(name, "descriptor", kind, rank=rank, descriptor=linked.descriptors[name])
     return Argument(
         name,
         "tensor",

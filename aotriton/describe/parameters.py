@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from aotriton.describe.choices import Choice, Like, When, same
+from aotriton.describe.declaration import Descriptor
 from aotriton.describe.expressions import Expression
 
 __all__ = [
@@ -32,21 +33,23 @@ class Argument:
     name : str
         As the source has it.
     role : str
-        `tensor`, `stride`, `scalar`, `choice` or `performance`, as in the index's schema.
+        `tensor`, `descriptor`, `stride`, `scalar`, `choice` or `performance`, as in the index's schema.
     type : str, optional
-        Element type of a tensor, type of a scalar or constant; None where an axis decides.
+        Element type of a tensor or descriptor, type of a scalar or constant; None where an axis decides.
     tensor : str, optional
         Of a stride: the tensor that it belongs to.
     dimension : int
         Of a stride: the dimension.
     rank : int
-        Of a tensor: its dimensions.
+        Of a tensor or descriptor: its dimensions.
     optional : bool
         Of a tensor: may be null at launch.
     dense : int
         Of a tensor: how many of its last dimensions the source takes as contiguous, having no stride arguments.
     unit : int, optional
         Of a tensor: the dimension whose stride argument is 1 in every launch.
+    descriptor : Descriptor, optional
+        Of a descriptor: its block and what belongs to it.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Argument:
     optional: bool = False
     dense: int = 0
     unit: int | None = None
+    descriptor: Descriptor | None = field(default=None, repr=False)  # `repr` is what descriptions are hashed by
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,14 @@ class Function:
         Its arguments in order.
     constexpr : frozenset of str
         Those that are annotated as `tl.constexpr`.
+    gluon : bool
+        Whether it is a Gluon function (`@gluon.jit`), not one of Triton's.
     """
 
     name: str
     arguments: tuple[str, ...]
     constexpr: frozenset[str]
+    gluon: bool = False
 
 
 def read_function(path: Path, name: str) -> tuple[Function | None, list[str]]:
@@ -48,7 +51,8 @@ def read_function(path: Path, name: str) -> tuple[Function | None, list[str]]:
         problems.append(f"the function {name!r} in {path.name} takes *arguments, which have no place in a signature")
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     constexpr = frozenset(argument.arg for argument in arguments if _is_constexpr(argument.annotation))
-    return Function(name, tuple(argument.arg for argument in arguments), constexpr), problems
+    gluon = any(_is_gluon(decorator, tree) for decorator in node.decorator_list)
+    return Function(name, tuple(argument.arg for argument in arguments), constexpr, gluon), problems
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -58,6 +62,22 @@ def _last_name(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else None
+
+
+def _is_gluon(decorator: ast.expr, tree: ast.Module) -> bool:
+    """Whether a decorator is Gluon's `jit`, by the import that its name comes from."""
+    if _last_name(decorator) != "jit":
+        return False
+    written = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    root, _, rest = written.partition(".")
+    for statement in tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            home = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+            for alias in statement.names:
+                if (alias.asname or alias.name.split(".")[0]) == root:
+                    found = home + (alias.name if home or alias.asname else root)
+                    return "gluon" in f"{found}.{rest}".split(".")
+    return False
 
 
 def _is_constexpr(annotation: ast.expr | None) -> bool:
