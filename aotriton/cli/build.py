@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,9 @@ _EXAMPLES = """examples:
   aotriton build --set demo --out build/packs
   aotriton build --set full --target gfx942 --target sm_90 --out build/packs --dry-run
   aotriton build --family my/description.py --target "gfx942;host" --out build/packs"""
+
+
+_KINDS = 5  # of reasons, the commonest ones are printed
 
 
 def add(commands: Any) -> None:
@@ -113,6 +118,11 @@ def _print(report: Report) -> None:
     share = made / max(sum(report.full.values()), 1)
     files = f"{len(report.written)} file(s) written, {len(report.unchanged)} unchanged"
     print(f"{files}; {made} code objects, {share:.1%} of all that these targets can have")
+    kinds = Counter(re.sub(r"\d+", "…", one.reason, count=1) for one in report.dropped)
+    for kind, count in kinds.most_common(_KINDS):
+        print(f"{count} candidate(s) dropped: {kind}")
+    if report.dropped:
+        print(f"{len(report.dropped)} candidate(s) dropped in all; `__signature__` of the pack has the reasons")
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aotriton.compile.build import MEMORY, TIMEOUT, Outcome, Progress, compile_tasks, default_workers
 from aotriton.compile.cache import Cache, Entry, default_cache
+from aotriton.compile.candidates import Candidates, Dropped, drop_unfit
 from aotriton.compile.cost import Estimate, estimate
 from aotriton.compile.environment import Compiler, Environment
 from aotriton.compile.host import host_object
@@ -20,8 +21,10 @@ __all__ = [
     "TIMEOUT",
     "BuildSet",
     "Cache",
+    "Candidates",
     "CodeObject",
     "Compiler",
+    "Dropped",
     "Entry",
     "Environment",
     "Estimate",
@@ -41,6 +44,7 @@ __all__ = [
     "compile_tasks",
     "default_cache",
     "default_workers",
+    "drop_unfit",
     "estimate",
     "host_object",
     "load_set",

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aotriton.compile.candidates import candidate_configs
 from aotriton.compile.cover import cover_pairs, cover_values
 from aotriton.compile.sets import BuildSet, Selection
 from aotriton.compile.tables import LookupTable, table_for
@@ -93,7 +94,7 @@ def plan(families: Sequence[Family], build_set: BuildSet, targets: Sequence[Targ
         for target, functionals in chosen.items():
             for functional in functionals:
                 table = tables[functional, target.name] = table_for(kernel, functional, target)
-                configs = table.configs if build_set.configs == "chosen" else _all_configs(kernel, table, target)
+                configs = _configs(build_set, functional, table, target)
                 line = build_set.line_information
                 tasks += [Task(kernel, functional, config, target, line) for config in configs]
     if not tasks:
@@ -189,6 +190,20 @@ def _check(build_set: BuildSet, kernels: Sequence[Kernel]) -> None:
                 ]
     if problems:
         raise BuildError(f"the build set {build_set.name} is wrong:\n" + "\n".join(f"  - {line}" for line in problems))
+
+
+def _configs(
+    build_set: BuildSet, functional: Functional, table: LookupTable, target: Target
+) -> tuple[Config, ...]:
+    """What is compiled for a functional; what its table chooses stands first."""
+    kernel = functional.kernel
+    match build_set.configs:
+        case "chosen":
+            return table.configs
+        case "all":
+            return _all_configs(kernel, table, target)
+        case entries:
+            return tuple(dict.fromkeys((*table.configs, *candidate_configs(kernel, entries, functional, target))))
 
 
 def _all_configs(kernel: Kernel, table: LookupTable, target: Target) -> tuple[Config, ...]:

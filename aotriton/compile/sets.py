@@ -2,7 +2,9 @@
 
     {"format": 1, "name": "mine", "purpose": "one line",
      "targets": ["gfx942", "nvidia"],          names, architecture families, vendors; or "all"
-     "configs": "chosen",                      those that the tables choose; or "all"
+     "configs": "chosen",                      those that the tables choose; or "all"; or a list of candidates, beside
+                                               the chosen ones, for a tuning build (aotriton.compile.candidates)
+     "spill_limit": 0,                         optional: drop candidates that spill more bytes
      "image_order": ["gfx942"],                optional: which images stand first in a cluster
      "line_information": false,                optional
      "selections": [
@@ -25,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from aotriton.compile.candidates import Candidates
 from aotriton.errors import BuildError
 from aotriton.targets import TARGETS, Target
 
@@ -58,9 +61,10 @@ class BuildSet:
     purpose: str
     targets: tuple[Target, ...]
     selections: tuple[Selection, ...]
-    configs: Literal["chosen", "all"] = "chosen"
+    configs: Literal["chosen", "all"] | tuple[Candidates, ...] = "chosen"
     image_order: tuple[str, ...] = ()
     line_information: bool = False
+    spill_limit: int | None = None
 
 
 def build_sets() -> dict[str, Path]:
@@ -94,10 +98,31 @@ def load_set(name: str | Path) -> BuildSet:
         purpose=data["purpose"],
         targets=_targets(data["targets"]),
         selections=tuple(_selection(item) for item in data["selections"]),
-        configs=data.get("configs", "chosen"),
+        configs=_configs(data.get("configs", "chosen")),
         image_order=tuple(data.get("image_order", ())),
         line_information=data.get("line_information", False),
+        spill_limit=data.get("spill_limit"),
     )
+
+
+def _configs(given: Any) -> Any:
+    """`chosen` or `all` as they are, entries as candidates."""
+    return given if isinstance(given, str) else tuple(_candidates(item) for item in given)
+
+
+def _candidates(item: Mapping[str, Any]) -> Candidates:
+    targets = item.get("targets")
+    return Candidates(
+        values=_tuples(item["values"]),
+        kernels=item.get("kernels", "*"),
+        targets=None if targets is None else tuple(targets),
+        where=_tuples(item.get("where", {})),
+        when=item.get("when"),
+    )
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in values.items()}
 
 
 def _targets(wanted: Any) -> tuple[Target, ...]:
@@ -106,16 +131,13 @@ def _targets(wanted: Any) -> tuple[Target, ...]:
 
 
 def _selection(item: Mapping[str, Any]) -> Selection:
-    where = {
-        name: tuple(value) if isinstance(value, list) else (value,) for name, value in item.get("where", {}).items()
-    }
     targets = item.get("targets")
     return Selection(
         why=item["why"],
         kernels=item["kernels"],
         cover=item["cover"],
         targets=None if targets is None else tuple(targets),
-        where=where,
+        where=_tuples(item.get("where", {})),
     )
 
 
@@ -125,12 +147,14 @@ _FIELDS = {
     "purpose": str,
     "targets": (list, str),
     "selections": list,
-    "configs": str,
+    "configs": (str, list),
     "image_order": list,
     "line_information": bool,
+    "spill_limit": int,
 }
-_OPTIONAL = {"configs", "image_order", "line_information"}
+_OPTIONAL = {"configs", "image_order", "line_information", "spill_limit"}
 _SELECTION = {"why": str, "kernels": str, "cover": str, "targets": list, "where": dict}
+_CANDIDATES = {"values": dict, "kernels": str, "targets": list, "where": dict, "when": str}
 _WORDS = {word for target in TARGETS.values() for word in (target.name, target.family, target.vendor)}
 
 
@@ -145,8 +169,7 @@ def _problems(data: Any) -> list[str]:
     if data["targets"] != "all":
         problems += _unknown(data["targets"], "targets")
     problems += _unknown(data.get("image_order", []), "image_order")
-    if data.get("configs", "chosen") not in ("chosen", "all"):
-        problems.append(f"configs is {data['configs']!r}; it may be 'chosen' or 'all'")
+    problems += _wrong_configs(data.get("configs", "chosen"), data.get("spill_limit"))
     if not data["selections"]:
         problems.append("it selects nothing")
     for number, item in enumerate(data["selections"]):
@@ -156,6 +179,25 @@ def _problems(data: Any) -> list[str]:
             wrong.append(f"{place}: cover is {item['cover']!r}; it may be {', '.join(get_args(Cover))}")
         problems += wrong or _unknown(item.get("targets", []), f"{place}: targets")
     return problems
+
+
+def _wrong_configs(configs: Any, limit: Any) -> list[str]:
+    if isinstance(configs, str):
+        problems = [] if configs in ("chosen", "all") else [_CONFIGS.format(f" is {configs!r}")]
+        return problems if limit is None else [*problems, "spill_limit is for candidates: configs is no list of them"]
+    problems = [] if configs else [_CONFIGS.format(" is an empty list")]
+    if limit is not None and limit < 0:
+        problems.append(f"spill_limit is {limit}; it is a number of bytes")
+    for number, item in enumerate(configs):
+        place = f"configs[{number}]"
+        wrong = _fields(item, _CANDIDATES, set(_CANDIDATES) - {"values"}, f"{place}: ")
+        if not wrong:
+            wrong = [f"{place}: {name} has no values" for name, values in item["values"].items() if values == []]
+        problems += wrong or _unknown(item.get("targets", []), f"{place}: targets")
+    return problems
+
+
+_CONFIGS = "configs{}; it may be 'chosen', 'all', or a list of candidates"
 
 
 def _fields(data: Any, fields: Mapping[str, Any], optional: set[str], place: str) -> list[str]:

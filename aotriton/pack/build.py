@@ -15,6 +15,7 @@ from aotriton.compile import (
     MEMORY,
     TIMEOUT,
     BuildSet,
+    Dropped,
     Environment,
     Failure,
     Outcome,
@@ -25,6 +26,7 @@ from aotriton.compile import (
     compile_tasks,
     default_cache,
     default_workers,
+    drop_unfit,
     estimate,
     load_set,
     make_report,
@@ -59,12 +61,15 @@ class Report:
         How many code objects a build of everything would have.
     written, unchanged : tuple of Path
         ZIPs that were written, and those that were already what they should be.
+    dropped : tuple of Dropped
+        Candidates of a tuning build that are unfit, and why.
     """
 
     compiled: CompileReport
     full: Mapping[tuple[str, str], int]
     written: tuple[Path, ...]
     unchanged: tuple[Path, ...]
+    dropped: tuple[Dropped, ...] = ()
 
     def fraction(self, kernel: str, target: str) -> float:
         """Which part of all code objects of a kernel on a target is there."""
@@ -78,7 +83,7 @@ class Report:
             for (kernel, target), count in self.full.items()
         ]
         files = {"written": [str(path) for path in self.written], "unchanged": [str(path) for path in self.unchanged]}
-        return {**self.compiled.to_json(), "full": full, **files}
+        return {**self.compiled.to_json(), "full": full, **files, "dropped": [asdict(one) for one in self.dropped]}
 
 
 def build(
@@ -187,6 +192,7 @@ class _State:
         self.written: list[Path] = []
         self.failures: list[Failure] = []
         self.rows: dict[Job, list[dict[str, Any]]] = {}
+        self.dropped: dict[Job, list[dict[str, Any]]] = {}
 
     def file(self, job: Job) -> Path:
         return self.out / job.pack / job.path
@@ -201,23 +207,33 @@ class _State:
             same = entry.get("plan") == identity and entry.get("failed") == 0
             if same and file_sha256(self.file(job)) == entry["sha256"]:
                 self.rows[job] = [{**row, "cached": row["objects"]} for row in entry["rows"]]
+                self.dropped[job] = entry.get("dropped", [])
             else:
                 self.changed.append(job)
 
     def write(self, batch: Sequence[Job], results: Mapping[Task, Outcome]) -> None:
         """Write the ZIPs of some packs, and their signatures after them."""
+        results, dropped = self._fit(results)
         self.failures += [one for one in results.values() if isinstance(one, Failure)]
         for pack in dict.fromkeys(job.pack for job in batch):
             with Staged() as staged:
                 for job in (job for job in batch if job.pack == pack):
+                    self.dropped[job] = [asdict(dropped[task]) for task in job.all_tasks if task in dropped]
                     self._write_job(job, results, staged)
                 if staged:
                     with staged.open(self.out / pack / SIGNATURE) as file:
                         file.write(self._signature(pack))
                     staged.commit()
 
+    def _fit(self, results: Mapping[Task, Outcome]) -> tuple[Mapping[Task, Outcome], Mapping[Task, Dropped]]:
+        """What is packed; only a tuning build drops anything."""
+        if isinstance(self.plan.build_set.configs, str):
+            return results, {}
+        chosen = {which: table.configs for which, table in self.plan.tables.items()}
+        return drop_unfit(results, chosen, self.plan.build_set.spill_limit)
+
     def _write_job(self, job: Job, results: Mapping[Task, Outcome], staged: Staged) -> None:
-        outcomes = {task: results[task] for task in job.all_tasks}
+        outcomes = {task: results[task] for task in job.all_tasks if task in results}
         report = make_report(self.plan, outcomes, 0.0, 0)
         full = {row.target: _full_objects(job, row.target) for row in report.rows}
         self.rows[job] = [{**asdict(row), "full_objects": full[row.target]} for row in report.rows]
@@ -238,6 +254,7 @@ class _State:
             "compiler": compilers(contents),
             "tables": _table_hashes(contents),
             "rows": self.rows[job],
+            **({"dropped": self.dropped[job]} if self.dropped[job] else {}),
         }
         self.written.append(path)
 
@@ -257,7 +274,8 @@ class _State:
         rows.sort(key=lambda row: row.kernel)
         compiled = CompileReport(self.plan.build_set.name, tuple(rows), tuple(self.failures), seconds, workers)
         unchanged = tuple(self.file(job) for job in self.jobs if job not in self.changed)
-        return Report(compiled, full, tuple(self.written), unchanged)
+        dropped = tuple(Dropped(**one) for job in self.jobs for one in self.dropped.get(job, []))
+        return Report(compiled, full, tuple(self.written), unchanged, dropped)
 
 
 class _Joined:
@@ -322,7 +340,8 @@ def _identity(planned: Plan, job: Job, properties: Mapping[str, str]) -> str:
 def _planned(planned: Plan, functional: Functional, tasks: Sequence[Task]) -> list[Any]:
     table = planned.tables[functional, tasks[0].target.name]
     keys = [(task.stem, task.compiled_as.target.name, task.compiled_as.key) for task in tasks]
-    return [functional.number, table.keys, table.cells, table.source, keys]
+    limit = planned.build_set.spill_limit
+    return [functional.number, table.keys, table.cells, table.source, keys, *([] if limit is None else [limit])]
 
 
 def _full_objects(job: Job, target_name: str) -> int:

@@ -92,12 +92,14 @@ def contents_of(job: Job, plan: Plan, results: Mapping[Task, CodeObject | Failur
     """What the ZIP of a job holds, given what came of each of its tasks.
 
     A functional of which some configs failed goes on with the others; one of which all failed becomes an exclusion.
+    Tasks that have no result were dropped on purpose.
     """
     parts = []
     for target, functionals in job.tasks.items():
         packed, failed = [], dict[str, list[int]]()
         for functional, tasks in functionals.items():
-            found = pack_functional(functional, plan.tables[functional, target.name], tasks, results)
+            there = [task for task in tasks if task in results]
+            found = pack_functional(functional, plan.tables[functional, target.name], there, results)
             if isinstance(found, str):
                 failed.setdefault(found, []).append(functional.number)
             else:
