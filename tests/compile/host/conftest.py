@@ -9,6 +9,8 @@ import pytest
 import aotriton
 from aotriton.runtime import pack_paths
 
+pytest.register_assert_rewrite("tests.tools.cases")
+
 
 @pytest.fixture(scope="session")
 def host_packs(tmp_path_factory):
