@@ -20,7 +20,7 @@ def host_object(task: Task) -> CodeObject:
         "entry": task.kernel.symbol,
         "module": sources.module,
         "modules": sources.modules,
-        "signature": [[parameter.argument, parameter.type] for parameter in task.functional.parameters],
+        "signature": [[parameter.argument, task.type_of(parameter)] for parameter in task.functional.parameters],
         "constants": task.constants,
     }
     image = json.dumps(bundle, ensure_ascii=False, separators=(",", ":")).encode()

@@ -12,10 +12,26 @@ if TYPE_CHECKING:
     from aotriton.compile.task import Task
     from aotriton.describe import Config, Functional
 
-__all__ = ["CodeObject", "Failure", "Resources", "Status"]
+__all__ = ["CodeObject", "Failure", "Resources", "Status", "TensorMap"]
 
 Status = Literal["Timeout", "ExitWithError", "Exception", "Memory"]
 """How a compile failed: hung, died, refused, or took more memory than it may."""
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """What the driver builds for a descriptor argument of a code object.
+
+    Attributes
+    ----------
+    block : tuple of int
+        What one access moves, by dimension. The compiler may split what the description asks for.
+    swizzle : int
+        Bytes of a row that shared memory swizzles: 0, 32, 64 or 128.
+    """
+
+    block: tuple[int, ...]
+    swizzle: int
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,12 @@ class Resources:
         What the compiler itself took.
     details : tuple of (name, number)
         What else the binary says of itself (`sgpr_count`, `vgpr_spill_count`, `kernarg_segment_size`, …).
+    tensor_maps : tuple of TensorMap
+        One for each descriptor argument; none where the code takes descriptors as pointers, sizes and strides.
+    dependent : bool
+        NVIDIA: it may start before the kernel before it in the stream has ended (the option `launch_pdl`).
+    cooperative : bool
+        NVIDIA: all its blocks run at the same time (the option `launch_cooperative_grid`).
     """
 
     shared: int
@@ -51,6 +73,9 @@ class Resources:
     symbol: str
     seconds: float
     details: tuple[tuple[str, int], ...] = ()
+    tensor_maps: tuple[TensorMap, ...] = ()
+    dependent: bool = False
+    cooperative: bool = False
 
 
 @dataclass(frozen=True)

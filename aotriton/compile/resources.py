@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aotriton.compile.elf import Elf, amd_metadata
-from aotriton.compile.objects import Resources
+from aotriton.compile.objects import Resources, TensorMap
 from aotriton.errors import CompileError
 from aotriton.targets import Target
 
@@ -17,6 +17,8 @@ __all__ = ["read_resources"]
 # Checked against `cuobjdump -res-usage` and `ptxas -v` in tests/compile/pool.
 _REGISTERS, _STACK, _HAS_VALUE = 0x2F, 0x12, 4
 _FUNCTION, _LOCAL = 2, 0
+
+_SWIZZLES = (0, 32, 64, 128)  # by the numbers that Triton and CUDA's CUtensorMapSwizzle give them
 
 
 def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, seconds: float) -> Resources:
@@ -48,6 +50,7 @@ def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, se
             f"the kernel needs {shared} bytes of shared memory, {target.name} has {target.shared_memory}",
             "choose smaller blocks or fewer stages for this target",
         )
+    maps = _tensor_maps(metadata.get("tensordesc_meta") or (), target)
     details = _amd(Elf(image), name) if target.vendor == "amd" else _nvidia(Elf(image), name)
     warps, warp_size = int(metadata["num_warps"]), int(metadata.get("warp_size", target.warp_size))
     return Resources(
@@ -60,7 +63,20 @@ def read_resources(image: bytes, metadata: Mapping[str, Any], target: Target, se
         symbol=name,
         seconds=seconds,
         details=tuple(sorted(details.items())),
+        tensor_maps=maps,
+        dependent=bool(metadata.get("launch_pdl")),
+        cooperative=bool(metadata.get("launch_cooperative_grid")),
     )
+
+
+def _tensor_maps(found: Sequence[Mapping[str, Any]], target: Target) -> tuple[TensorMap, ...]:
+    """What the compiler says of the descriptors that it kept as such, one for each; it lowers all of them or none."""
+    if found and target.vendor != "nvidia":
+        raise CompileError(f"the kernel takes descriptors in a form of {target.name}'s own, which no launch builds")
+    for one in found:
+        if one.get("is_im2col") or one.get("fp4_padded"):
+            raise CompileError("the kernel takes a descriptor that is not of plain tiles, which no launch builds")
+    return tuple(TensorMap(tuple(one["block_size"]), _SWIZZLES[one["swizzle"]]) for one in found)
 
 
 def _amd(elf: Elf, name: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from aotriton.compile.environment import Environment
 from aotriton.compile.sources import SourceSet, collect_sources
-from aotriton.describe import Config, Functional, Kernel, stem
+from aotriton.describe import Config, Descriptor, Functional, Kernel, Parameter, stem
 from aotriton.targets import Target, parse_target
 
 __all__ = ["Task", "spec_key"]
@@ -73,6 +73,19 @@ class Task:
         return {**self.functional.constants, **dict(self.config.performance)}
 
     @property
+    def descriptors(self) -> dict[str, Descriptor]:
+        """The arguments that this functional's code takes as descriptors, in the function's order."""
+        found = {one.argument: self.kernel.argument(one.argument).descriptor for one in self.functional.parameters}
+        return {name: descriptor for name, descriptor in found.items() if descriptor is not None}
+
+    def type_of(self, parameter: Parameter) -> str:
+        """A parameter's type as Triton writes it: `*fp16`, `i32`, `tensordesc<fp16[64, 32]>`."""
+        descriptor = self.kernel.argument(parameter.argument).descriptor
+        if descriptor is None:
+            return parameter.type
+        return f"tensordesc<{parameter.type.removeprefix('*')}{list(descriptor.shape(self.constants))}>"
+
+    @property
     def spec(self) -> dict[str, Any]:
         """All that decides the binary, as plain data: equal specs give equal bytes."""
         sources, parameters = self.sources, {p.argument: p for p in self.functional.parameters}
@@ -83,12 +96,19 @@ class Task:
             "sources": sources.hashes,
             "function": self.kernel.symbol,
             "signature": {
-                argument.name: parameters[argument.name].type if argument.name in parameters else "constexpr"
+                argument.name: self.type_of(parameters[argument.name]) if argument.name in parameters else "constexpr"
                 for argument in self.kernel.arguments
             },
-            "attributes": {name: p.alignment for name, p in parameters.items() if p.alignment > 1},
+            "attributes": {
+                name: p.alignment
+                for name, p in parameters.items()
+                if p.alignment > 1 and self.kernel.argument(name).descriptor is None
+            },
             "constants": self.constants,
         }
+        swizzles = {name: one.swizzle for name, one in self.descriptors.items() if one.swizzle is not None}
+        if swizzles:
+            spec["swizzles"] = swizzles
         if self.target.vendor == "host":
             return {**spec, "target": {"backend": "host"}}
         environment, target = self.environment, self.target

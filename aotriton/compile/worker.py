@@ -112,12 +112,8 @@ def _reason(error: BaseException) -> str:
 def _compile(task: dict[str, Any]) -> tuple[bytes, dict[str, Any], float]:
     import triton
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
 
-    function = _function(task)
-    positions = {name: number for number, name in enumerate(function.arg_names)}
-    attributes = {(positions[name],): [["tt.divisibility", value]] for name, value in task["attributes"].items()}
-    source = ASTSource(function, task["signature"], task["constants"], attributes)
+    source = _source(task)
     target = GPUTarget(task["target"]["backend"], task["target"]["arch"], task["target"]["warp_size"])
     start, before = time.perf_counter(), os.times()
     compiled = triton.compile(source, target=target, options=task["options"])
@@ -127,6 +123,39 @@ def _compile(task: dict[str, Any]) -> tuple[bytes, dict[str, Any], float]:
     # The assembler is a child. On a busy machine this is less than the time that passed, and what an estimate needs.
     metadata["cpu_seconds"] = sum(after[:4]) - sum(before[:4])
     return compiled.kernel, metadata, seconds
+
+
+def _source(task: dict[str, Any]) -> Any:
+    """The function with its signature, as what Triton compiles: one of its own, or of Gluon's."""
+    from triton.compiler import ASTSource
+
+    function = _function(task)
+    positions = {name: number for number, name in enumerate(function.arg_names)}
+    attributes = {(positions[name],): [["tt.divisibility", value]] for name, value in task["attributes"].items()}
+    signature = task["signature"]
+    if type(function).__name__ != "GluonJITFunction":
+        return ASTSource(function, signature, task["constants"], attributes)
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    swizzles = task.get("swizzles", {})
+    types = {name: _with_layout(kind, swizzles.get(name)) for name, kind in signature.items()}
+    return GluonASTSource(function, types, task["constants"], attributes)
+
+
+def _with_layout(kind: str, swizzle: int | None) -> str:
+    """A descriptor's type with the layout of its block in shared memory, which Gluon's functions read from it."""
+    if not kind.startswith("tensordesc<"):
+        return kind
+    import triton.language as tl
+    from triton.experimental.gluon.language import NVMMASharedLayout
+
+    element, _, shape = kind[len("tensordesc<") : -len("]>")].partition("[")
+    block, dtype = [int(size) for size in shape.split(",")], tl.str_to_ty(element, None)
+    if swizzle is None:
+        layout = NVMMASharedLayout.get_default_for(block, dtype)
+    else:
+        layout = NVMMASharedLayout(swizzle, dtype.primitive_bitwidth, len(block))
+    return f"{kind[:-1]},{layout!r}>"
 
 
 def _function(task: dict[str, Any]) -> Any:
