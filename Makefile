@@ -1,4 +1,4 @@
-# Verbs: setup check test test-all demo docs clean. Each does all that it needs first, on a fresh Debian machine too.
+# Verbs: setup check test test-all packs-gpu test-gpu demo docs clean. Each does all that it needs first, on a fresh Debian machine too.
 # The environment is .venv, everything else that is made goes below build/. Stamps keep a second run short.
 
 SHELL := /bin/bash
@@ -17,18 +17,23 @@ PREFIX := $(CURDIR)/build/install
 # A build leaves in a pack what its set asks for and nothing else, so each set has a folder of its own.
 PACKS_ci := $(PREFIX)/lib/aotriton.images
 PACKS_demo := $(CURDIR)/build/demo
+# All that the GPU tests need, and the Python with PyTorch that runs them.
+GPU := $(CURDIR)/build/gpu
+GPU_PYTHON ?= $(SYSTEM_PYTHON)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 SOURCES = $(shell find aotriton schema -name '*.py' -o -name '*.json' -o -name "*.fbs")
 
-.PHONY: help setup system library packs-demo packs-ci check test test-all sanitize demo docs clean
+.PHONY: help setup system library packs-demo packs-ci packs-gpu check test test-all test-gpu sanitize demo docs clean
 
 help:
 	@echo 'make setup     the environment with all tools, the library, the packs of the set `ci`'
 	@echo 'make demo      set up, compile flash attention for GPUs and the host, and run it'
 	@echo 'make test      set up, lint, and run all tests that need no GPU, for about 12 minutes'
 	@echo 'make test-all  everything that this machine can run; results into benchmarks/results/'
+	@echo 'make packs-gpu all that the GPU tests need into build/gpu/, a folder to copy; on any machine'
+	@echo 'make test-gpu  the GPU tests from build/gpu/, which is prepared if it is not there; GPU_PYTHON=… has PyTorch'
 	@echo 'make check     ruff, mypy and the fast tests'
 	@echo 'make docs      write the generated pages of docs/reference/ anew'
 	@echo 'make clean     remove build/ and .venv/'
@@ -129,6 +134,14 @@ sanitize: system $(STAMPS)/build-env
 
 test-all: setup
 	@python benchmarks/test_all.py
+
+packs-gpu: $(STAMPS)/demo-env library
+	@nice python tests/tools/prepare_gpu.py '$(GPU)' --workers $(WORKERS)
+
+# A prepared folder is run as it stands, on a machine without compilers too.
+test-gpu:
+	@[ -e '$(GPU)/facts.json' ] || $(MAKE) --no-print-directory packs-gpu
+	'$(GPU_PYTHON)' '$(GPU)/run.py' tests
 
 docs: $(STAMPS)/build-env library
 	@python docs/reference/generate.py

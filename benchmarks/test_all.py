@@ -65,7 +65,8 @@ def steps() -> Iterator[tuple[str, list[list[str]] | str]]:
     yield "tests", [["pytest", "-n", str(os.cpu_count()), "-m", "not gpu", "tests/null", "tests/compile"]]
     yield "examples", [[sys.executable, "examples/sentence_search.py", "--dtype", dtype] for dtype in ("fp16", "fp32")]
     yield "pytorch", consumer()
-    yield "gpu", [["pytest", "tests/gpu"]] if gpus() else "there is no GPU"
+    python = ROOT / "build" / "torch" / "bin" / "python"
+    yield "gpu", [["make", "packs-gpu"], ["make", "test-gpu", f"GPU_PYTHON={python}"]] if gpus() else "there is no GPU"
 
 
 def output_of(*words: str) -> str:
