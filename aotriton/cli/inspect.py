@@ -139,7 +139,17 @@ def _show_functional(index: dict[str, Any], functional: dict[str, Any]) -> None:
             facts.append(f"{image['registers']} registers")
         if image["spills"] > 0:
             facts.append(f"{image['spills']} bytes of spills")
+        facts += _launch_facts(image)
         print(f"    {config['performance']}; {config['options']}: {', '.join(facts)}")
+
+
+def _launch_facts(image: dict[str, Any]) -> list[str]:
+    """What a launch needs beyond a grid, threads and shared memory."""
+    facts = [f"clusters of {image['num_ctas']}"] if image["num_ctas"] > 1 else []
+    facts += [f"{name} launch" for name in ("dependent", "cooperative") if image[name]]
+    for one in image["tensor_maps"] or ():
+        facts.append(f"tensor map of {' x '.join(map(str, one['block']))}, swizzle {one['swizzle']}")
+    return facts
 
 
 def _printable(value: Any) -> Any:

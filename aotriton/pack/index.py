@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from aotriton.describe import Argument, Axis, Choice, Config, Expression, Functional, Kernel, Parameter, Value, stem
+from aotriton.errors import BuildError
 from aotriton.pack.schema import compile_index
 from aotriton.targets import Target
 
@@ -183,7 +184,21 @@ class _Writer:
             "registers": one.resources.registers,
             "spills": one.resources.spills,
         }
-        return row if one.compiled_for is None else {**row, "compiled_for": one.compiled_for}
+        if one.compiled_for is not None:
+            row["compiled_for"] = one.compiled_for
+        return {**row, **self.launch(one)}
+
+    def launch(self, one: CodeObject) -> dict[str, Any]:
+        """What else a launch needs of an image, where it isn't the usual."""
+        row: dict[str, Any] = {name: True for name in ("dependent", "cooperative") if getattr(one.resources, name)}
+        maps, parameters = one.resources.tensor_maps, one.functional.parameters
+        if maps:
+            asked = [each.argument for each in parameters if self.kernel.argument(each.argument).descriptor is not None]
+            if len(maps) != len(asked):
+                names = ", ".join(asked) or "none"
+                raise BuildError(f"{one.functional} has code with {len(maps)} tensor maps for the descriptors {names}")
+            row["tensor_maps"] = [{"block": list(each.block), "swizzle": each.swizzle} for each in maps]
+        return row
 
 
 def serves(target: Target) -> tuple[str, ...]:
@@ -262,6 +277,8 @@ def _argument(one: Argument, positions: Mapping[str, int]) -> dict[str, Any]:
         row |= {"tensor": positions[one.tensor], "dimension": one.dimension}
     if one.role == "tensor":
         row |= {"rank": one.rank, "optional": one.optional, "dense": one.dense}
+    if one.descriptor is not None:
+        row |= {"rank": one.rank, "fills_nan": one.descriptor.fill == "nan"}
     return row
 
 

@@ -13,12 +13,14 @@ namespace aotriton::pack {
 
 // What a verified index never exceeds: dispatch sizes its buffers by these.
 inline constexpr std::size_t kMaxArguments = 256;
+inline constexpr std::size_t kMaxDescriptors = 16;  // of a signature
 inline constexpr std::size_t kMaxAxes = 32;
 inline constexpr std::size_t kMaxChoices = 255;
 inline constexpr std::size_t kMaxKeys = 8;
 inline constexpr std::size_t kMaxScratchParameters = 8;
 inline constexpr std::size_t kMaxSteps = 1024;  // of an expression
 inline constexpr std::size_t kMaxStack = 32;    // that an expression needs
+inline constexpr std::int8_t kMaxDescriptorRank = 5;
 
 // Checks `bytes` (16-byte aligned) as a FlatBuffer, then all that it means: every position, length, order and
 // expression. After that no reader of the index needs to check anything. Texts don't name the file, callers do.

@@ -54,6 +54,9 @@ class Check {
   }
   bool is_argument(unsigned position) const { return position < index_.arguments()->size(); }
   Role role(unsigned position) const { return index_.arguments()->Get(position)->role(); }
+  bool is_tensor(unsigned position) const {
+    return role(position) == Role::tensor || role(position) == Role::descriptor;
+  }
 
   Status head() {
     if (index_.schema_version() != 1) {
@@ -77,6 +80,7 @@ class Check {
   Status targets();
   Status functional(const index::Target& target, const index::Functional& functional);
   Status images(const index::Functional& functional, std::string_view where);
+  Status tensor_maps(const index::Image& image, const index::Signature& signature, std::string_view where);
   Status exclusions(const index::Target& target);
   bool text_is_right(const index::Functional& functional) const;
 
@@ -100,6 +104,9 @@ Status Check::arguments() {
     if (argument->type() != index::Type::none && type_bytes(argument->type()) == 0) return wrong("has no type");
     if (argument->rank() < 0 || argument->rank() > AOTRITON_MAX_RANK) return wrong("has a wrong rank");
     if (argument->dense() < 0 || argument->dense() > argument->rank()) return wrong("is too dense");
+    if (argument->role() == Role::descriptor && (argument->rank() < 1 || argument->rank() > kMaxDescriptorRank)) {
+      return wrong("is a descriptor of a wrong rank");
+    }
     if (argument->dimension() < 0 || argument->dimension() >= AOTRITON_MAX_RANK) return wrong("has a wrong dimension");
     if (argument->role() != Role::stride) continue;
     if (argument->tensor() < 0 || !is_argument(static_cast<unsigned>(argument->tensor())) ||
@@ -176,7 +183,7 @@ Status Check::choices(const index::Axis& axis) {
     const bool typed = kind == ChoiceKind::pointer || kind == ChoiceKind::scalar;
     if (typed && choice->type() == index::Type::none) return wrong("has a choice with no type");
     if (!power_of_two_or_none(choice->alignment())) return wrong("has a choice with a wrong alignment");
-    if (kind == ChoiceKind::pointer && role(axis.arguments()->Get(0)) != Role::tensor) return wrong("is of no tensor");
+    if (kind == ChoiceKind::pointer && !is_tensor(axis.arguments()->Get(0))) return wrong("is of no tensor");
     const bool ordered = kind == ChoiceKind::integer || kind == ChoiceKind::boolean;
     if (axis.rule() == index::Rule::at_least && !ordered) return wrong("has choices without an order");
   }
@@ -201,6 +208,7 @@ Status Check::signatures() {
     const auto& parameters = *signature->parameters();
     if (parameters.size() > kMaxArguments) return bad("a signature has too many parameters");
     if (Status status = spend(parameters.size() + size_of(signature->fixed())); !status.ok()) return status;
+    std::size_t descriptors = 0;
     for (const index::Parameter* parameter : parameters) {
       if (!is_argument(parameter->argument())) return bad("a signature takes an argument that isn't there");
       const Role is = role(parameter->argument());
@@ -209,10 +217,9 @@ Status Check::signatures() {
       if (type_bytes(parameter->type()) == 0) return wrong("with no type");
       if (!power_of_two_or_none(parameter->alignment())) return wrong("with a wrong alignment");
       if (is == Role::performance) return wrong("which its configs decide");
-      if (is == Role::descriptor) {
-        return Status(AOTRITON_UNSUPPORTED, cat("'", name, "' is a tensor map, which this version can't make"));
-      }
-      if (parameter->pointer() != (is == Role::tensor)) return wrong("as what it isn't");
+      if (is == Role::descriptor && parameter->type() == index::Type::i1) return wrong("with no type of a descriptor");
+      if (is == Role::descriptor && ++descriptors > kMaxDescriptors) return wrong("after too many other descriptors");
+      if (parameter->pointer() != is_tensor(parameter->argument())) return wrong("as what it isn't");
     }
     for (std::size_t i = 0; i < size_of(signature->fixed()); ++i) {
       const unsigned argument = signature->fixed()->Get(static_cast<unsigned>(i))->argument();
@@ -316,9 +323,38 @@ Status Check::images(const index::Functional& functional, std::string_view where
     if (image->name()->size() == 0) return wrong("without a name");
     if (image->sha256()->size() != 32) return wrong("without a SHA-256");
     if (image->bytes() == 0) return wrong("without bytes");
+    if (!std::has_single_bit(image->num_ctas()) || image->num_ctas() > 16) return wrong("with a wrong cluster");
+    const index::Signature& signature = *index_.signatures()->Get(functional.signature());
+    if (Status status = tensor_maps(*image, signature, where); !status.ok()) return status;
     if (image->threads() == 0 || image->threads() > 65535) return wrong("with a wrong number of threads");
   }
   return {};
+}
+
+// None, or one for each descriptor, of what CUDA can build.
+Status Check::tensor_maps(const index::Image& image, const index::Signature& signature, std::string_view where) {
+  constexpr unsigned kMostElements = 256, kLeastBytes = 16;
+  const auto wrong = [&](std::string_view what) { return bad(cat(where, ": image with ", what)); };
+  const std::size_t count = size_of(image.tensor_maps());
+  if (count == 0) return {};
+  unsigned at = 0;
+  for (const index::Parameter* parameter : *signature.parameters()) {
+    if (role(parameter->argument()) != Role::descriptor) continue;
+    if (at == count) return wrong("too few tensor maps");
+    const index::TensorMap& map = *image.tensor_maps()->Get(at++);
+    const auto& block = *map.block();
+    if (Status status = spend(1 + block.size()); !status.ok()) return status;
+    if (static_cast<int>(block.size()) != index_.arguments()->Get(parameter->argument())->rank()) {
+      return wrong("a tensor map of another rank");
+    }
+    if (std::ranges::any_of(block, [](unsigned size) { return size == 0 || size > kMostElements; })) {
+      return wrong("a tensor map whose block is empty or too large");
+    }
+    const unsigned row = block.Get(block.size() - 1) * type_bytes(parameter->type()), swizzle = map.swizzle();
+    if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128) return wrong("an unknown swizzle");
+    if (row % kLeastBytes != 0 || (swizzle != 0 && row > swizzle)) return wrong("a tensor map of wrong rows");
+  }
+  return at == count ? Status() : wrong("too many tensor maps");
 }
 
 Status Check::exclusions(const index::Target& target) {

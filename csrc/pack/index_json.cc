@@ -42,6 +42,7 @@ void argument(JsonWriter& json, const index::Argument& argument) {
     json.member("tensor", argument.tensor()).member("dimension", argument.dimension());
   }
   json.member("rank", argument.rank()).member("optional", argument.optional()).member("dense", argument.dense());
+  if (argument.role() == index::Role::descriptor) json.member("fills_nan", argument.fills_nan());
   json.end_object();
 }
 
@@ -116,7 +117,14 @@ void image(JsonWriter& json, const index::Image& image) {
   json.member("shared", image.shared()).member("threads", image.threads()).member("num_ctas", image.num_ctas());
   json.member("registers", image.registers()).member("spills", image.spills());
   text(json, "compiled_for", image.compiled_for());
-  json.end_object();
+  if (image.tensor_maps() != nullptr) {
+    array(json, "tensor_maps", image.tensor_maps(), [&](const index::TensorMap* one) {
+      json.begin_object();
+      numbers(json, "block", one->block());
+      json.member("swizzle", one->swizzle()).end_object();
+    });
+  }
+  json.member("dependent", image.dependent()).member("cooperative", image.cooperative()).end_object();
 }
 
 void target(JsonWriter& json, const index::Target& target) {
