@@ -2,68 +2,45 @@
 
 import itertools
 
-import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 import aotriton
-from pyaotriton import T2, T4, DType, Stream, hipError_t, last_error
+from pyaotriton import hipError_t, last_error
 from pyaotriton.v3.flash import attn_fwd, attn_fwd_params
-from tests.tools.attention import GRID, MASKS, Problem, check
+from tests.tools.attention import GRID, MASKS, Problem, check, poisoned
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")]
-
-KINDS = {torch.float16: DType.kFloat16, torch.bfloat16: DType.kBFloat16, torch.float32: DType.kFloat32}
 TILES = {name: GRID[name] for name in ("dtype", "dim", "mask")}
 
 
-def to_gpu(array):
-    if array.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(array.view(np.int16)).cuda().view(torch.bfloat16)
-    return torch.from_numpy(array).cuda()
-
-
-def to_host(tensor):
-    if tensor.dtype == torch.bfloat16:
-        return tensor.view(torch.int16).cpu().numpy().view(ml_dtypes.bfloat16)
-    return tensor.cpu().numpy()
-
-
-def view(tensor):
-    return {2: T2, 4: T4}[tensor.dim()](tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), KINDS[tensor.dtype])
-
-
-def by_binding(q, k, v, out, lse, mask):
+def by_binding(memory, q, k, v, out, lse, mask):
     params = attn_fwd_params()
-    params.Q, params.K, params.V, params.Out = view(q), view(k), view(v), view(out)
+    params.Q, params.K, params.V, params.Out = (memory.view(tensor) for tensor in (q, k, v, out))
     if lse is not None:
-        params.L = view(lse)
+        params.L = memory.view(lse)
     params.Sm_scale = q.shape[3] ** -0.5
     params.causal_type, params.window_left, params.window_right = MASKS[mask][1]
-    stream = Stream(torch.cuda.current_stream().cuda_stream)
-    assert attn_fwd(params, attn_fwd_params.kVersion, stream) == hipError_t.hipSuccess, last_error()
+    assert attn_fwd(params, attn_fwd_params.kVersion, memory.stream()) == hipError_t.hipSuccess, last_error()
 
 
 @pytest.mark.parametrize(("dtype", "dim", "mask"), list(itertools.product(*TILES.values())))
-def test_forward(monkeypatch, dtype, dim, mask):
+def test_forward(memory, dtype, dim, mask):
     """All heads, lengths and outputs of one type, head dim and mask; the two interfaces in turn."""
-    monkeypatch.delenv("AOTRITON_DEVICE", raising=False)
     rest = itertools.product(GRID["heads"], GRID["lse"], GRID["rows"], GRID["columns"])
     for number, (heads, with_lse, rows, columns) in enumerate(rest):
-        problem = Problem(dtype, dim, mask, heads, with_lse, rows, columns, batch=2)
-        inputs = problem.inputs()
-        q, k, v = (to_gpu(array) for array in inputs)
+        inputs = Problem(dtype, dim, mask, heads, with_lse, rows, columns, batch=2).inputs()
+        q, k, v = (memory.place(array) for array in inputs)
         out = torch.full_like(q, float("nan"))
-        lse = torch.full((q.shape[0] * q.shape[1], rows), float("nan"), device="cuda") if with_lse else None
+        lse = memory.place(poisoned((q.shape[0] * q.shape[1], rows), np.float32)) if with_lse else None
         if number % 2:
-            by_binding(q, k, v, out, lse, mask)
+            by_binding(memory, q, k, v, out, lse, mask)
         else:
             causal, window = MASKS[mask][0]
             stream = torch.cuda.current_stream()
             aotriton.attn_fwd(q, k, v, causal=causal, window=window, out=out, lse=lse, stream=stream)
-        torch.cuda.synchronize()
-        check(*inputs, to_host(out), None if lse is None else to_host(lse), MASKS[mask][2])
+        memory.finish()
+        check(*inputs, memory.fetch(out), None if lse is None else memory.fetch(lse), MASKS[mask][2])
 
 
 def test_the_stream_is_the_one_that_pytorch_works_on():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -16,47 +15,9 @@ from aotriton.pack.flatbuffer import read_index
 from aotriton.pack.flatzip import INDEX, open_zip, write_zip
 from aotriton.pack.schema import compile_index
 from aotriton.runtime import library_path
+from tests.tools import bad_packs
 
 ROOT = Path(__file__).resolve().parents[3]
-
-# Calls with each folder as it stands, then with a good one, then with the first one put right. An index is read again
-# after a failure; a file whose index was good stays open.
-PROGRAM = """
-import json, os, pathlib, shutil, sys
-import numpy as np
-import aotriton
-
-q = k = v = np.eye(16, dtype=np.float16).reshape(1, 1, 16, 16)
-
-
-def call(folder):
-    os.environ["AOTRITON_PACK_PATH"] = str(folder)
-    out = np.full_like(q, 7)
-    try:
-        aotriton.attn_fwd(q, k, v, out=out, device="host")
-    except aotriton.AotritonError as error:
-        return [type(error).__name__, str(error), bool((out == 7).all())]
-    return ["none", "", not (out == 7).any()]
-
-
-def repair(folder):
-    target = pathlib.Path(folder, "host", "flash", "attn_fwd.zip")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(good, str(target) + ".new")
-    os.replace(str(target) + ".new", target)
-
-
-good, results = sys.argv[1], {}
-for folder in sys.argv[2:]:
-    found = call(folder)
-    repair(folder + "-good")
-    found.append(call(folder + "-good")[0])
-    if not folder.endswith("clusters"):
-        repair(folder)
-        found.append(call(folder)[0])
-    results[folder] = found
-print(json.dumps(results))
-"""
 
 
 def entries_of(path):
@@ -76,26 +37,6 @@ def changed_index(good, **fields):
 def rewritten(path, entries):
     with path.open("wb") as file:
         write_zip(file, entries.items())
-
-
-def truncated(good, path):
-    path.write_bytes(good.read_bytes()[: good.stat().st_size // 2])
-
-
-def empty(good, path):
-    path.write_bytes(b"")
-
-
-def noise(good, path):
-    path.write_bytes(random.Random(0).randbytes(10000))
-
-
-def missing(good, path):
-    pass
-
-
-def renamed(good, path):
-    shutil.copy(good, path.with_name("attn_forward.zip"))
 
 
 def another_version(good, path):
@@ -118,15 +59,6 @@ def damaged_index(good, path):
     path.write_bytes(data)
 
 
-def damaged_clusters(good, path):
-    entries = entries_of(good)
-    for name, data in entries.items():
-        if name != INDEX:
-            middle = len(data) // 2
-            entries[name] = data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :]
-    rewritten(path, entries)
-
-
 def swapped_clusters(good, path):
     entries = entries_of(good)
     index = entries.pop(INDEX)
@@ -136,12 +68,12 @@ def swapped_clusters(good, path):
 
 
 DAMAGES = {
-    damage.__name__: damage
-    for damage in (
-        truncated, empty, noise, missing, renamed, another_version, another_kernel, another_target, damaged_index,
-        damaged_clusters, swapped_clusters,
-    )
-}  # fmt: skip
+    **bad_packs.DAMAGES,
+    **{
+        damage.__name__: damage
+        for damage in (another_version, another_kernel, another_target, damaged_index, swapped_clusters)
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +90,7 @@ def results(host_packs, tmp_path_factory):
         damage(good, path)
         folders.append(str(work / name))
     environment = {**os.environ, "AOTRITON_LIBRARY": str(work / "lib" / "libaotriton_v2.so"), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", PROGRAM, str(good), *folders]
+    command = [sys.executable, "-m", "tests.tools.bad_packs", "host", "host", str(good), *folders]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return {Path(folder).name: result for folder, result in json.loads(done.stdout).items()}
