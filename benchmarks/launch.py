@@ -1,0 +1,285 @@
+"""What a call costs on the host, side by side in one run, and what the first launch of a process costs.
+
+    python benchmarks/launch.py [--device cuda:0] [--head-dim 64] [--calls N] [--json FILE]
+
+Each call enqueues one launch on a tiny problem; its time is until it returns. Without --device: `cuda:0` where PyTorch
+sees a GPU, else the recording driver, which costs nothing itself: the figures are then this library's own part. The
+exit status is 1 where one of them is over its bar. Runs from the tree and from the folder of `make packs-gpu`, by its
+run.py. The results go to FILE, else into benchmarks/results/ where that is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import timing
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+OVER_DRIVER, PYTHON, FIRST, DECODING = 0.5, 8.0, 20.0, 10.0
+"""The bars: µs above the driver's own launch, µs, ms, ms."""
+DRIVER, OURS = "the driver's own launch", "this library"
+# What benchmarks/launch_cost.cc calls its rows.
+PROGRAM_ROWS = {
+    "driver": DRIVER,
+    "c_api": "C: aotriton_attn_fwd",
+    "cpp_v3": "C++: v3::flash::attn_fwd",
+}
+STEPS = {
+    "context": "the driver's context",
+    "package": "import of the Python package",
+    "library": "library opened",
+    "device": "device opened",
+    "index": "pack found, index checked, choice made",
+    "decoding": "code object decoded",
+    "module": "module loaded by the driver",
+    "launch": "launch",
+}
+# What belongs to a first launch with the context made; the code object's step is decoding, loading and a choice.
+COUNTED = ("library", "device", "index", "code object", "launch")
+Row = dict[str, Any]
+
+
+def program() -> Path | None:
+    """The C++ program, where it was built."""
+    found = [path for path in (ROOT / "bin/launch_cost", ROOT / "build/cmake/lib/launch_cost") if path.exists()]
+    return found[0] if found else None
+
+
+def program_rows(device: str, calls: int, left_out: list[str]) -> Iterator[Row]:
+    """The driver's own launch, and C and C++ calls, as the program measures them."""
+    path = program()
+    if path is None:
+        left_out.append("C and C++ calls and the driver's own launch: launch_cost isn't built")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "launch.json"
+        words = [str(path), "--device", device, "--calls", str(calls), "--json", str(file)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if not file.exists():
+            left_out.append(f"C and C++ calls: launch_cost failed: {done.stderr.strip() or done.returncode}")
+            return
+        found = json.loads(file.read_text(encoding="utf-8"))
+    for row in found["rows"]:
+        name = PROGRAM_ROWS.get(row["name"], row["name"])
+        yield {"what": name, **{key: row[key] for key in ("median", "p10", "p90", "calls") if key in row}}
+
+
+class Tensors:
+    """q, k, v, out, lse of the problem, in the device's memory; x, w, y for rms_norm."""
+
+    def __init__(self, device: str, head_dim: int) -> None:
+        shape = (1, 8, 128, head_dim)
+        if device.startswith(("cuda", "hip")):
+            import torch
+
+            self.made = torch.device("cuda", int(device.split(":")[1]))
+            self.drain: Callable[[], Any] = torch.cuda.synchronize
+            new, half, single = torch.randn, {"dtype": torch.float16, "device": self.made}, {"device": self.made}
+            self.q, self.k, self.v, self.out = (new(*shape, **half) for _ in range(4))
+            self.x, self.y, self.w = new(4, 1000, **half), new(4, 1000, **half), new(1000, **half)
+            self.lse = new(8, 128, **single)
+            self.stream = torch.cuda.current_stream().cuda_stream
+        else:
+            import numpy as np
+
+            from tests.tools.recording import Recorder
+
+            self.drain, self.stream = Recorder().reset, 0  # or its list of launches would grow
+            self.q, self.k, self.v, self.out = (np.zeros(shape, np.float16) for _ in range(4))
+            self.x, self.y, self.w = (np.zeros(size, np.float16) for size in ((4, 1000), (4, 1000), 1000))
+            self.lse = np.zeros((8, 128), np.float32)
+
+
+def view(tensor: Any) -> Any:
+    """The binding's view of a tensor of PyTorch or NumPy."""
+    from pyaotriton import T2, T4, DType
+
+    kind = {"float16": DType.kFloat16, "float32": DType.kFloat32}[str(tensor.dtype).removeprefix("torch.")]
+    if hasattr(tensor, "data_ptr"):
+        address, strides = tensor.data_ptr(), tensor.stride()
+    else:
+        address, strides = tensor.ctypes.data, [step // tensor.itemsize for step in tensor.strides]
+    return {2: T2, 4: T4}[len(tensor.shape)](address, tuple(tensor.shape), strides, kind)
+
+
+def python_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Our own calls from Python."""
+    import aotriton
+    from pyaotriton import Stream, hipError_t
+    from pyaotriton.v3.flash import attn_fwd, attn_fwd_params
+
+    q, k, v, out, lse = tensors.q, tensors.k, tensors.v, tensors.out, tensors.lse
+    asked = {} if device.startswith(("cuda", "hip")) else {"device": device}  # GPU tensors say where they are
+    yield "aotriton.attn_fwd(q, k, v, out=)", lambda: aotriton.attn_fwd(q, k, v, out=out, **asked)
+    yield "aotriton.attn_fwd(q, k, v, out=, lse=)", lambda: aotriton.attn_fwd(q, k, v, out=out, lse=lse, **asked)
+    params, stream = attn_fwd_params(), Stream(tensors.stream)
+    params.Q, params.K, params.V, params.Out = (view(tensor) for tensor in (q, k, v, out))
+    params.Sm_scale = q.shape[3] ** -0.5
+    status = attn_fwd(params, attn_fwd_params.kVersion, stream)
+    if status != hipError_t.hipSuccess:
+        left_out.append(f"pyaotriton: {status}")
+    else:
+        yield "pyaotriton attn_fwd, params filled", lambda: attn_fwd(params, attn_fwd_params.kVersion, stream)
+    folder = ROOT / "packs" / "rmsnorm"
+    if not folder.is_dir():
+        left_out.append("Kernel.launch: the packs of examples/rmsnorm are in the folder of `make packs-gpu` only")
+        return
+    kernel = aotriton.open_kernel("norm", "rms_norm", folder=folder, device=device)
+    arguments = {"X": tensors.x, "W": tensors.w, "Y": tensors.y, "Rows": 4, "Columns": 1000, "Epsilon": 1e-6}
+    yield "aotriton.Kernel.launch, rms_norm", lambda: kernel.launch(**arguments)
+
+
+def other_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """PyTorch's and Triton's, where they and a GPU are."""
+    if not device.startswith("cuda"):
+        left_out.append(f"PyTorch's and Triton's launches: they don't run on {device}")
+        return
+    import launch_contenders
+
+    for title, call in launch_contenders.pytorch_calls(tensors.q, tensors.k, tensors.v):
+        if isinstance(call, str):
+            left_out.append(f"{title}: {call}")
+        else:
+            yield title, call
+    if importlib.util.find_spec("triton") is None:
+        left_out.append("Triton's JIT launcher: Triton is not installed")
+        return
+    yield from launch_contenders.triton_calls(tensors.made)
+
+
+def warm_rows(device: str, head_dim: int, calls: int, left_out: list[str]) -> list[Row]:
+    """All rows with what they took; ours with their bars."""
+    rows = list(program_rows(device, calls, left_out))
+    own = next((row["median"] for row in rows if row["what"] == DRIVER), None)
+    for row in rows:
+        if own is not None and row["what"] in PROGRAM_ROWS.values() and row["what"] != DRIVER:
+            row["bar"] = round(own + OVER_DRIVER, 3)
+    tensors = Tensors(device, head_dim)
+    rows.append({"what": "clock: nothing called", **timing.sample(lambda: None, tensors.drain, calls)})
+    for what, call in python_calls(device, tensors, left_out):
+        rows.append({"what": what, **timing.sample(call, tensors.drain, calls), "bar": PYTHON})
+    for what, call in other_calls(device, tensors, left_out):
+        rows.append({"what": what, **timing.sample(call, tensors.drain, calls)})
+    return rows
+
+
+def one_process(device: str, head_dim: int, how: str) -> dict[str, float]:
+    """The steps of one new process, decoding and the driver's loading taken from its log."""
+    environment = {**os.environ, "AOTRITON_DEBUG_LEVEL": "3"}
+    command = [sys.executable, str(HERE / "first_launch.py"), device, str(head_dim), how]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(command)} failed\n\n{done.stderr}")
+    steps: dict[str, float] = json.loads(done.stdout)
+    log = re.search(r"decoding took (\d+) us, the driver (\d+) us", done.stderr)
+    if log is not None:
+        steps["decoding"], steps["module"] = (int(number) / 1000 for number in log.groups())
+    return steps
+
+
+def first_launch(device: str, head_dim: int, processes: int) -> dict[str, Any]:
+    """Medians over processes, ms: each step; the sum of those that count; and the same without steps."""
+    found = [one_process(device, head_dim, "steps") for _ in range(processes)]
+    whole = [one_process(device, head_dim, "whole") for _ in range(processes)]
+    steps = {name: round(statistics.median(one[name] for one in found), 3) for name in STEPS}
+    together = [sum(one[name] for name in ("library", "device", "launch")) for one in whole]
+    return {
+        "processes": processes,
+        "steps": steps,
+        "sum": round(statistics.median(sum(one[name] for name in COUNTED) for one in found), 3),
+        "whole": round(statistics.median(together), 3),
+        "bar": FIRST,
+        "decoding_bar": DECODING,
+    }
+
+
+def verdict(value: float, bar: float | None) -> str:
+    return "" if bar is None else "pass" if value <= bar else "over"
+
+
+def show(found: dict[str, Any]) -> list[str]:
+    """The lines of the table, and what is over."""
+    lines = [f"{'µs of host time a call':<42}{'median':>9}{'p10':>9}{'p90':>9}{'bar':>9}"]
+    for row in found["rows"]:
+        bar = row.get("bar")
+        numbers = "".join(f"{row[key]:>9.2f}" for key in ("median", "p10", "p90"))
+        lines.append(f"{row['what']:<42}{numbers}{'' if bar is None else f'{bar:>9.2f}'} {verdict(row['median'], bar)}")
+    first = found["first_launch"]
+    lines += ["", f"{'first launch in a new process, ms':<42}{'median':>9}"]
+    for name, meaning in STEPS.items():
+        bar = first["decoding_bar"] if name == "decoding" else None
+        said = "" if bar is None else f"{'':18}{bar:>9.2f} {verdict(first['steps'][name], bar)}"
+        lines.append(f"{meaning:<42}{first['steps'][name]:>9.2f}{said}")
+    for what, key in (("from library to launch, in steps", "sum"), ("the same in one call", "whole")):
+        said = f"{'':18}{first['bar']:>9.2f} {verdict(first[key], first['bar'])}"
+        lines.append(f"{what:<42}{first[key]:>9.2f}{said}")
+    return [*lines, *(f"left out: {what}" for what in found["left_out"])]
+
+
+def over(found: dict[str, Any]) -> list[str]:
+    """What is over its bar."""
+    rows = [row["what"] for row in found["rows"] if verdict(row["median"], row.get("bar")) == "over"]
+    first = found["first_launch"]
+    rows += ["first launch"] if verdict(first["whole"], first["bar"]) == "over" else []
+    return rows + (["decoding"] if verdict(first["steps"]["decoding"], first["decoding_bar"]) == "over" else [])
+
+
+def default_device() -> str:
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+
+        if torch.cuda.is_available():
+            return "cuda:0"
+    return "record:sm_90"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", help="cuda:0, record:sm_90, … (default: the GPU, else the recording driver)")
+    parser.add_argument("--head-dim", type=int, default=64, help="of the problem (default: %(default)s)")
+    parser.add_argument("--calls", type=int, default=5000, help="of each kind (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=7, help="of first launches (default: %(default)s)")
+    parser.add_argument("--json", type=Path, help="where the results go")
+    arguments = parser.parse_args()
+    timing.library_on_path()
+    sys.path.insert(1, str(ROOT))
+    import aotriton
+
+    device = arguments.device or default_device()
+    opened = aotriton.open_device(device)
+    if not device.startswith(("cuda", "hip")):
+        os.environ["AOTRITON_DEVICE"] = device  # how pyaotriton is told
+    left_out: list[str] = []
+    found = {**timing.facts("launch", opened.description or opened.name)}
+    found["problem"] = f"fp16, (1, 8, 128, {arguments.head_dim})"
+    found["rows"] = warm_rows(device, arguments.head_dim, arguments.calls, left_out)
+    found["first_launch"] = first_launch(device, arguments.head_dim, arguments.processes)
+    if device.startswith("record"):
+        left_out.append("any driver's cost: the recording driver notes a launch and returns")
+    found["left_out"] = left_out
+    print("\n".join(show(found)))
+    path = arguments.json
+    if path is None and (HERE / "results").is_dir() and not device.startswith("record"):
+        path = HERE / "results" / f"launch-{found['date'][:10]}.json"
+    if path is not None:
+        path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(f"kept in {path}")
+    return 1 if over(found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
