@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/status.h"
-#include "drivers/driver.h"
+#include "dispatch/prepared.h"
 
 #include <cstdint>
 #include <memory>
@@ -37,6 +37,8 @@ class Kernel {
   static core::Result<std::shared_ptr<Kernel>> open(std::string_view folder, std::string_view family,
                                                     std::string_view name, aotriton_device& device);
   virtual ~Kernel() = default;
+  // Of all kernels that this process ever opened, this one's.
+  std::uint64_t number() const { return number_; }
 
   // Names of the arguments in order, and the position of one by name (-1: none): for callers by name.
   virtual std::span<const std::string> argument_names() const = 0;
@@ -49,12 +51,19 @@ class Kernel {
   // The trace of a call that was refused before any choice.
   virtual std::string refusal(const core::Status& status, const Options& options) const = 0;
 
-  // values.size() == argument_names().size(). The trace is written whether or not the call succeeds.
+  // values.size() == argument_names().size(). The trace is written whether or not the call succeeds. `prepared` becomes
+  // the launch that the same call with other addresses comes to (memo.h); its function is null where there is none: the
+  // call failed, loaded nothing, or is not to be kept.
   virtual core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,
-                           std::string* trace_json) = 0;
+                           std::string* trace_json, Prepared* prepared = nullptr) = 0;
 
   // Code of the pack was found to be damaged: whoever keeps the kernel asks `open` again, since the file may be mended.
   virtual bool stale() const = 0;
+
+ private:
+  const std::uint64_t number_ = next_number();
+
+  static std::uint64_t next_number();
 };
 
 }  // namespace aotriton::dispatch

@@ -6,6 +6,7 @@
 #include "dispatch/trace.h"
 
 #include <bit>
+#include <cstring>
 #include <chrono>
 
 namespace aotriton::dispatch {
@@ -64,7 +65,8 @@ std::string PackedKernel::refusal(const Status& status, const Options& options) 
 }
 
 Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, const Options& options,
-                         std::string* trace_json) {
+                         std::string* trace_json, Prepared* prepared) {
+  if (prepared != nullptr) prepared->function = nullptr;
   if (values.size() != plan_.names.size()) {
     return Status(AOTRITON_INTERNAL_ERROR, cat("internal error, please report: ", values.size(), " values for ",
                                                plan_.names.size(), " arguments"));
@@ -76,7 +78,28 @@ Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, 
                       ? failure_of(plan_, device_, selection)
                       : enqueue(selection, values, stream, options, loaded, launched);
   if (trace_json != nullptr) *trace_json = trace_of(plan_, device_, selection, options, {status, loaded, launched});
+  if (prepared != nullptr && status.ok() && loaded) prepare(selection, values, *prepared);
   return status;
+}
+
+void PackedKernel::prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const {
+  const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
+  const auto& facts = selection.signature->parameters;
+  if (!plan_.sees_little_of_addresses || parameters.size() > Prepared::kMostParameters) return;
+  prepared.addresses = 0;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (!facts[i].pointer || values[facts[i].argument].bits == 0) continue;
+    if (prepared.addresses == Prepared::kMostAddresses) return;
+    prepared.address[prepared.addresses++] = {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(facts[i].argument)};
+  }
+  prepared.parameters = static_cast<std::uint16_t>(parameters.size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) std::memcpy(&prepared.slots[i], parameters.data()[i], sizeof(std::uint64_t));
+  prepared.driver = device_.driver;
+  prepared.ordinal = device_.ordinal;
+  prepared.grid = selection.grid;
+  prepared.threads = selection.image->threads();
+  prepared.shared = selection.image->shared();
+  prepared.function = functions_[selection.image_number].load(std::memory_order_acquire);
 }
 
 Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,

@@ -22,7 +22,7 @@ class PackedKernel final : public Kernel {
   core::Status resolve(std::span<const aotriton_argument> arguments, std::span<Value> values) const override;
   std::string refusal(const core::Status& status, const Options& options) const override;
   core::Status run(std::span<const Value> values, aotriton_stream stream, const Options& options,
-                   std::string* trace_json) override;
+                   std::string* trace_json, Prepared* prepared = nullptr) override;
   bool stale() const override { return stale_.load(std::memory_order_relaxed); }
 
   const Plan& plan() const { return plan_; }
@@ -41,6 +41,7 @@ class PackedKernel final : public Kernel {
 
   core::Status enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,
                        const Options& options, bool& loaded, bool& launched);
+  void prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const;
   core::Result<drivers::Function> function_of(const Selection& selection);
   core::Result<drivers::Function> load(const Selection& selection);
 

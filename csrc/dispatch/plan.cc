@@ -1,6 +1,7 @@
 #include "dispatch/plan.h"
 
 #include "core/text.h"
+#include "dispatch/memo.h"
 
 #include <algorithm>
 #include <limits>
@@ -116,7 +117,7 @@ Plan make_plan(pack::Located located) {
     plan.arguments.push_back(argument_facts(*one));
     // A null tensor counts as 0, and what a config decides is not the caller's to say.
     const bool never = one->role() == index::Role::performance, always = one->role() == index::Role::tensor;
-    plan.known.push_back(never ? 0 : always ? 2 : 1);
+    plan.known.push_back(never ? Plan::kNeverKnown : always ? Plan::kAlwaysKnown : Plan::kKnownIfGiven);
   }
   for (const index::Expression* one : *index.grid()) add_divided(*one, plan);
   for (const index::Axis* one : *index.axes()) {
@@ -125,7 +126,13 @@ Plan make_plan(pack::Located located) {
     }
     plan.axes.push_back(axis_facts(*one));
   }
-  for (const index::Signature* one : *index.signatures()) plan.signatures.push_back(signature_facts(*one));
+  for (const index::Signature* one : *index.signatures()) {
+    plan.signatures.push_back(signature_facts(*one));
+    for (const ParameterFacts& parameter : plan.signatures.back().parameters) {
+      const bool little = !parameter.pointer || parameter.alignment <= Key::kAlignment;
+      plan.sees_little_of_addresses = plan.sees_little_of_addresses && little;
+    }
+  }
   for (const index::Functional* one : *plan.target().functionals()) {
     plan.numbers.push_back(one->number());
     plan.functionals.push_back(one);

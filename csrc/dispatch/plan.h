@@ -67,8 +67,11 @@ struct Plan {
   pack::Located located;
   std::vector<std::string> names;  // of the arguments
   std::vector<ArgumentFacts> arguments;
-  std::vector<std::uint8_t> known;  // by argument: has a number before any choice: 0 never, 1 if given, 2 always
+  static constexpr std::uint8_t kNeverKnown = 0, kKnownIfGiven = 1, kAlwaysKnown = 2;  // the last are the tensors
+  std::vector<std::uint8_t> known;  // by argument: has a number before any choice
   std::vector<std::uint16_t> divided;  // scalars that the grid's expressions divide, rounding up: counts of something
+  // Whether, of an address that isn't null, no decision sees more than how it is aligned up to Key::kAlignment.
+  bool sees_little_of_addresses = true;
   std::vector<AxisFacts> axes;
   std::vector<SignatureFacts> signatures;
   std::vector<std::uint32_t> numbers;                    // of the target's functionals, ascending

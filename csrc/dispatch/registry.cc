@@ -48,6 +48,11 @@ bool is_current(const Opened& opened, const std::vector<std::string>& folders) {
 
 }  // namespace
 
+std::uint64_t Kernel::next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 Result<std::shared_ptr<Kernel>> Kernel::open(std::string_view folder, std::string_view family, std::string_view name,
                                              aotriton_device& device) {
   if (!is_plain(family) || !is_plain(name)) {

@@ -123,10 +123,11 @@ const Problem& weightiest(std::span<const Problem> problems) {
   return *std::ranges::max_element(problems, {}, weight_of);
 }
 
-// The arguments that have a number before any choice.
+// The arguments that have a number before any choice. Of a tensor it says whether there is one, and not where.
 void gather(const Plan& plan, std::span<const Value> values, Numbers& numbers) {
   for (std::size_t i = 0; i < values.size(); ++i) {
-    numbers.value[i] = static_cast<std::int64_t>(values[i].bits);
+    const bool tensor = plan.known[i] == Plan::kAlwaysKnown;
+    numbers.value[i] = static_cast<std::int64_t>(tensor ? std::uint64_t{values[i].bits != 0} : values[i].bits);
     numbers.known[i] = plan.known[i] + static_cast<std::uint8_t>(values[i].given) > 1;
   }
 }

@@ -8,8 +8,11 @@
 #include "dispatch/kernel.h"
 #include "drivers/devices.h"
 #include "flash/attn_fwd_check.h"
+#include "flash/attn_fwd_memo.h"
 #include "flash/kernel_cache.h"
 #include "flash/views.h"
+
+#include <optional>
 
 namespace aotriton::flash {
 namespace {
@@ -37,11 +40,10 @@ aotriton_tensor rows_of(const aotriton_attn_fwd_params& params) {
   return lse;
 }
 
-// Without keys there is no memory behind k and v, and their strides mean nothing; the kernel, which then reads neither,
-// takes an address and a last stride of 1 all the same.
+// Without keys the strides of k and v mean nothing; the kernel takes a last stride of 1 all the same.
 aotriton_tensor with_address(const aotriton_tensor& view, void* address) {
   aotriton_tensor addressed = view;
-  if (addressed.data == nullptr) addressed.data = address;
+  addressed.data = address;
   if (is_empty(view)) addressed.strides[3] = 1;
   return addressed;
 }
@@ -56,8 +58,8 @@ aotriton_tensor number_at(void* address, aotriton_dtype dtype) {
 Status run(const aotriton_attn_fwd_params& params, dispatch::Kernel& kernel, const aotriton_device& device,
            aotriton_stream stream, const dispatch::Options& options, std::string* trace) {
   const auto count = [](std::int64_t size) { return static_cast<std::int32_t>(size); };  // was checked to fit
-  const aotriton_tensor k = with_address(params.k, params.q.data);
-  const aotriton_tensor v = with_address(params.v, params.q.data);
+  const aotriton_tensor k = with_address(params.k, address_of(params.k, params));
+  const aotriton_tensor v = with_address(params.v, address_of(params.v, params));
   const aotriton_tensor lse = rows_of(params);
   const aotriton_tensor counter = number_at(params.persistent_atomic_counter.data, AOTRITON_I32);
   const AttnFwdArguments arguments{
@@ -95,7 +97,10 @@ Status run(const aotriton_attn_fwd_params& params, dispatch::Kernel& kernel, con
   };
   std::array<dispatch::Value, kAttnFwdArgumentNames.size()> values;
   if (Status status = fill(arguments, values); !status.ok()) return status;
-  return kernel.run(values, stream, options, trace);
+  dispatch::Prepared prepared;
+  Status status = kernel.run(values, stream, options, trace, &prepared);
+  keep(key_of(params, kernel), prepared);
+  return status;
 }
 
 // The trace of a call that came to no choice.
@@ -131,11 +136,31 @@ Status finish(Status status, const aotriton_device* device, std::string* trace, 
   return status;
 }
 
+// A call that this thread's memo knows. Nothing: it takes the whole way, with its checks in their order.
+std::optional<Status> repeat(const aotriton_attn_fwd_params& params, aotriton_device* device, aotriton_stream stream,
+                             const aotriton_attn_options& options) {
+  if (kernels().empty()) return std::nullopt;
+  if (device == nullptr) {
+    const Result<aotriton_device*> found = drivers::device_of_stream(stream);
+    if (!found.ok()) return std::nullopt;
+    device = *found;
+  }
+  const dispatch::Kernel* const kernel = kernels().opened(*device);
+  if (kernel == nullptr) return std::nullopt;
+  const dispatch::Prepared* const prepared = dispatch::Memo::of_this_thread().find(key_of(params, *kernel));
+  if (prepared == nullptr || !clearly_apart(params)) return std::nullopt;
+  if (options.query_only != 0 || options.load_only != 0) return Status();
+  return finish(launch(*prepared, params, stream), device, nullptr);
+}
+
 }  // namespace
 
 Status attn_fwd(const aotriton_attn_fwd_params& params, aotriton_device* device, aotriton_stream stream,
                 const aotriton_attn_options& options, std::string* trace) {
   if (Status status = check_attn_options(options); !status.ok()) return finish(status, device, trace);
+  if (trace == nullptr) {
+    if (std::optional<Status> status = repeat(params, device, stream, options)) return *std::move(status);
+  }
   if (Status status = check_attn_fwd(params); !status.ok()) return finish(status, device, trace);
   if (has_no_output(params)) return finish({}, device, trace, "the output has no elements: nothing to launch");
   if (device == nullptr) {

@@ -1,27 +1,29 @@
 #include "flash/kernel_cache.h"
 
+#include "core/environment.h"
 #include "pack/search.h"
-
-#include <cstdlib>
 
 namespace aotriton::flash {
 
 using core::Result;
 using core::Status;
 
+dispatch::Kernel* KernelCache::opened(const aotriton_device& device) const {
+  const Entry* entry = find(device, pack::search_generation(), core::environment(core::Variable::pack_path));
+  return entry != nullptr && !entry->kernel->stale() ? entry->kernel.get() : nullptr;
+}
+
 Result<dispatch::Kernel*> KernelCache::get(aotriton_device& device) {
-  const std::uint64_t generation = pack::search_generation();
-  const char* variable = std::getenv("AOTRITON_PACK_PATH");
-  if (variable == nullptr) variable = "";
-  const Entry* entry = find(device, generation, variable);
-  if (entry != nullptr && !entry->kernel->stale()) return entry->kernel.get();
+  if (dispatch::Kernel* const kernel = opened(device)) return kernel;
   const std::lock_guard lock(mutex_);
-  entry = find(device, generation, variable);
-  if (entry != nullptr && !entry->kernel->stale()) return entry->kernel.get();
+  if (dispatch::Kernel* const kernel = opened(device)) return kernel;
+  const std::uint64_t generation = pack::search_generation();
+  const char* const variable = core::environment(core::Variable::pack_path);
   // A failure isn't kept: the next call looks again.
   Result<std::shared_ptr<dispatch::Kernel>> kernel = dispatch::Kernel::open("", family_, kernel_, device);
   if (!kernel.ok()) return kernel.status();
   // As long as the damaged file stands there, it is the same kernel: what of it is sound goes on serving.
+  const Entry* entry = find(device, generation, variable);
   if (entry != nullptr && entry->kernel == *kernel) return entry->kernel.get();
   if (Status status = (*kernel)->expect_arguments(arguments_); !status.ok()) return status;
   const Entry* before = entries_.load(std::memory_order_relaxed);

@@ -1,0 +1,56 @@
+#include "core/environment.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace aotriton::core {
+namespace {
+
+constexpr std::array kNames{"AOTRITON_DEVICE", "AOTRITON_PACK_PATH"};
+constexpr std::size_t kMost = 256;
+
+struct Seen {
+  std::array<const char*, kMost + 1> entries;  // of `environ`, with the null that ends them
+  std::array<const char*, kNames.size()> values;
+  bool any;
+};
+
+// No constructor and no destructor: a thread's first look costs nothing.
+constinit thread_local Seen seen{};
+
+// Reads no further than both are the same, so never beyond the end of `environ`.
+bool is_current() {
+  if (!seen.any || environ == nullptr) return false;
+  std::size_t i = 0;
+  while (environ[i] == seen.entries[i]) {
+    if (environ[i] == nullptr) return true;
+    i += 1;
+  }
+  return false;
+}
+
+void look() {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const char* const value = std::getenv(kNames[i]);
+    seen.values[i] = value == nullptr ? "" : value;
+  }
+  seen.any = false;
+  for (std::size_t i = 0; environ != nullptr && i <= kMost; ++i) {
+    seen.entries[i] = environ[i];
+    if (environ[i] != nullptr) continue;
+    seen.any = true;
+    return;
+  }
+}
+
+}  // namespace
+
+const char* environment(Variable variable) {
+  if (!is_current()) look();
+  return seen.values[static_cast<std::size_t>(variable)];
+}
+
+}  // namespace aotriton::core
