@@ -145,6 +145,7 @@ test-gpu:
 
 docs: $(STAMPS)/build-env library
 	@python docs/reference/generate.py
+	python docs/performance_tables.py
 
 clean:
 	rm -rf build .venv
