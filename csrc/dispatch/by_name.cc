@@ -91,6 +91,7 @@ Status set_tensor(const aotriton_argument& argument, const ArgumentFacts& facts,
   value.given = true;
   value.bits = reinterpret_cast<std::uintptr_t>(view.data);
   value.dtype = static_cast<aotriton_dtype>(view.dtype);
+  value.view = &view;
   return {};
 }
 
@@ -101,7 +102,7 @@ Status set(const aotriton_argument& argument, const ArgumentFacts& facts, const 
   if (facts.role == Role::performance) return wrong("is a performance choice: the look-up table decides it");
   if (value.given) return wrong("is given twice");
   if (argument.reserved != 0) return wrong(cat("has ", argument.reserved, " for `reserved`, which takes 0"));
-  return facts.role == Role::tensor ? set_tensor(argument, facts, value) : set_number(argument, facts, plan, value);
+  return is_tensor(facts.role) ? set_tensor(argument, facts, value) : set_number(argument, facts, plan, value);
 }
 
 // A dimension of one element has any stride, so none is given for it: the code may take it for what it likes.
@@ -140,7 +141,7 @@ Status PackedKernel::resolve(std::span<const aotriton_argument> arguments, std::
     }
     const auto place = static_cast<std::size_t>(at);
     if (Status status = set(argument, plan_.arguments[place], plan_, values[place]); !status.ok()) return status;
-    if (values[place].given && plan_.arguments[place].role == Role::tensor) views[place] = &argument.tensor;
+    if (values[place].given && is_tensor(plan_.arguments[place].role)) views[place] = &argument.tensor;
   }
   if (!strangers.empty()) return unknown(plan_, strangers);
   set_strides(plan_, {views.data(), plan_.arguments.size()}, values);

@@ -65,7 +65,7 @@ Problem common_type(const Plan& plan, const AxisFacts& axis, std::span<const Val
   std::uint16_t first = 0;
   for (const std::uint16_t argument : axis.arguments) {
     const aotriton_dtype own = values[argument].dtype;
-    if (plan.arguments[argument].role != index::Role::tensor || own == AOTRITON_NONE || own == type) continue;
+    if (!is_tensor(plan.arguments[argument].role) || own == AOTRITON_NONE || own == type) continue;
     if (type == AOTRITON_NONE) {
       type = own;
       first = argument;

@@ -54,7 +54,8 @@ Problem choose_grid(const Plan& plan, const drivers::Machine& machine, const Opt
   }
   for (std::size_t i = 0; i < 3 && !selection.empty; ++i) {
     const std::int64_t limit = machine.grid_limits[i] > 0 ? machine.grid_limits[i] : std::int64_t{UINT32_MAX};
-    if (sizes[i] > limit) return of_dimension(Reason::grid_limit, i, sizes[i]);
+    const std::int64_t blocks = i == 0 ? selection.image->num_ctas() : 1;  // for one of the grid
+    if (sizes[i] > limit / blocks) return of_dimension(Reason::grid_limit, i, sizes[i]);
     selection.grid[i] = static_cast<std::uint32_t>(sizes[i]);
   }
   return {};

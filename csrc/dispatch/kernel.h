@@ -20,6 +20,7 @@ struct Value {
   double real = 0;            // of a floating-point scalar
   aotriton_dtype dtype = AOTRITON_NONE;  // of a tensor
   bool given = false;
+  const aotriton_tensor* view = nullptr;  // of a tensor that is there: the caller's, for as long as the call lasts
 };
 
 struct Options {

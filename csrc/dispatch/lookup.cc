@@ -101,7 +101,9 @@ Problem choose_image(const Plan& plan, const drivers::Machine& machine, std::siz
     selection.other_config = true;
     problem = take(plan, functional, other, selection);
   }
-  if (selection.image->num_ctas() > 1) return simple(Reason::cluster, selection.image->num_ctas(), 1);
+  if (selection.image->num_ctas() > machine.largest_cluster) {
+    return simple(Reason::cluster, selection.image->num_ctas(), machine.largest_cluster);
+  }
   return problem;
 }
 

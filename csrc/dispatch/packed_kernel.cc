@@ -111,12 +111,20 @@ Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> 
   if (!function.ok()) return function.status();
   loaded = true;
   if (!launches) return {};
-  const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
+  const bool maps = selection.image->tensor_maps() != nullptr && selection.image->tensor_maps()->size() != 0;
+  Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters(), maps);
+  if (maps) {
+    Status status = parameters.encode(*device_.driver, device_.ordinal, plan_, *selection.signature, *selection.image, values);
+    if (!status.ok()) return status;
+  }
   drivers::Launch launch;
   launch.function = *function;
   launch.grid = selection.grid;
   launch.threads = selection.image->threads();
   launch.shared = selection.image->shared();
+  launch.cluster = selection.image->num_ctas();
+  launch.dependent = selection.image->dependent();
+  launch.cooperative = selection.image->cooperative();
   launch.parameters = parameters.data();
   launch.count = parameters.size();
   Status status = device_.driver->launch(device_.ordinal, launch, stream);

@@ -1,5 +1,8 @@
 #include "dispatch/parameters.h"
 
+#include "core/text.h"
+#include "dispatch/descriptors.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -38,12 +41,48 @@ std::uint64_t bits_of_real(double real, index::Type type) {
   }
 }
 
-Parameters::Parameters(const SignatureFacts& signature, std::span<const Value> values, std::size_t scratch) {
+Parameters::Parameters(const SignatureFacts& signature, std::span<const Value> values, std::size_t scratch, bool maps) {
   for (const ParameterFacts& parameter : signature.parameters) {
     const Value& value = values[parameter.argument];
-    add(parameter.real ? bits_of_real(value.real, parameter.type) : value.bits);
+    if (parameter.descriptor) add_descriptor(parameter, value, maps);
+    else add(parameter.real ? bits_of_real(value.real, parameter.type) : value.bits);
   }
   for (std::size_t i = 0; i < scratch; ++i) add(0);
+}
+
+// The order is Triton's, for every target: what stands for the tensor, then its sizes and strides, which code may read.
+void Parameters::add_descriptor(const ParameterFacts& parameter, const Value& value, bool maps) {
+  const aotriton_tensor& view = *value.view;
+  if (maps) {
+    pointers_[size_++] = &maps_[map_count_++];
+  } else {
+    add(value.bits);
+    add_shape(view, parameter.bytes);
+    add(parameter.fills_nan ? 1 : 0);
+    add(0);  // whether fp32 is rounded to tf32
+  }
+  add_shape(view, parameter.bytes);
+}
+
+void Parameters::add_shape(const aotriton_tensor& view, std::int64_t element_bytes) {
+  for (int i = 0; i < view.rank; ++i) add(static_cast<std::uint64_t>(view.sizes[i]));
+  for (int i = 0; i < view.rank; ++i) {
+    add(static_cast<std::uint64_t>(stride_bytes(view, i, element_bytes) / element_bytes));
+  }
+}
+
+core::Status Parameters::encode(drivers::Driver& driver, int ordinal, const Plan& plan, const SignatureFacts& signature,
+                                const index::Image& image, std::span<const Value> values) {
+  unsigned at = 0;
+  for (const ParameterFacts& parameter : signature.parameters) {
+    if (!parameter.descriptor) continue;
+    const drivers::TensorMapRequest request =
+        map_request(parameter, *image.tensor_maps()->Get(at), *values[parameter.argument].view);
+    if (core::Status status = driver.encode(ordinal, request, maps_[at++]); !status.ok()) {
+      return {status.code(), core::cat("argument '", plan.names[parameter.argument], "': ", status.text())};
+    }
+  }
+  return {};
 }
 
 }  // namespace aotriton::dispatch

@@ -66,7 +66,7 @@ AxisFacts axis_facts(const index::Axis& axis) {
   return facts;
 }
 
-SignatureFacts signature_facts(const index::Signature& signature) {
+SignatureFacts signature_facts(const index::Index& index, const index::Signature& signature) {
   SignatureFacts facts;
   for (const index::Parameter* one : *signature.parameters()) {
     ParameterFacts parameter;
@@ -75,6 +75,10 @@ SignatureFacts signature_facts(const index::Signature& signature) {
     parameter.type = one->type();
     parameter.pointer = one->pointer();
     parameter.bytes = static_cast<std::uint8_t>(pack::type_bytes(one->type()));
+    const index::Argument& argument = *index.arguments()->Get(one->argument());
+    parameter.descriptor = argument.role() == index::Role::descriptor;
+    parameter.fills_nan = argument.fills_nan();
+    facts.descriptors += parameter.descriptor ? 1u : 0u;
     if (!parameter.pointer) set_range_of(parameter);
     facts.parameters.push_back(parameter);
   }
@@ -116,7 +120,7 @@ Plan make_plan(pack::Located located) {
     plan.names.push_back(one->name()->str());
     plan.arguments.push_back(argument_facts(*one));
     // A null tensor counts as 0, and what a config decides is not the caller's to say.
-    const bool never = one->role() == index::Role::performance, always = one->role() == index::Role::tensor;
+    const bool never = one->role() == index::Role::performance, always = is_tensor(one->role());
     plan.known.push_back(never ? Plan::kNeverKnown : always ? Plan::kAlwaysKnown : Plan::kKnownIfGiven);
   }
   for (const index::Expression* one : *index.grid()) add_divided(*one, plan);
@@ -127,7 +131,7 @@ Plan make_plan(pack::Located located) {
     plan.axes.push_back(axis_facts(*one));
   }
   for (const index::Signature* one : *index.signatures()) {
-    plan.signatures.push_back(signature_facts(*one));
+    plan.signatures.push_back(signature_facts(index, *one));
     for (const ParameterFacts& parameter : plan.signatures.back().parameters) {
       const bool little = !parameter.pointer || parameter.alignment <= Key::kAlignment;
       plan.sees_little_of_addresses = plan.sees_little_of_addresses && little;

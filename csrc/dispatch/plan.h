@@ -48,10 +48,15 @@ struct ParameterFacts {
   std::uint16_t alignment = 1;
   index::Type type = index::Type::none;
   bool pointer = false;
+  bool descriptor = false;
+  bool fills_nan = false;               // of a descriptor
   bool real = false;
   std::uint8_t bytes = 0;               // of an element or of the number
   std::int64_t least = 0, most = 0;     // of an integer
 };
+
+// Whether the caller gives a tensor for it.
+inline bool is_tensor(index::Role role) { return role == index::Role::tensor || role == index::Role::descriptor; }
 
 struct FixedFacts {
   std::uint16_t argument = 0;
@@ -61,6 +66,7 @@ struct FixedFacts {
 struct SignatureFacts {
   std::vector<ParameterFacts> parameters;
   std::vector<FixedFacts> fixed;
+  std::size_t descriptors = 0;  // among the parameters
 };
 
 struct Plan {

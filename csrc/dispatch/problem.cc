@@ -42,6 +42,17 @@ std::string of_argument(const Problem& problem, const Plan& plan) {
       return cat("'", name, "' is ", type_name(problem.asked), "; the kernel takes ", type_name(problem.found));
     case Reason::element_unaligned:
       return cat("the address of '", name, "' is not a multiple of its element's ", problem.found, " bytes");
+    case Reason::descriptor_address:
+      return cat("the address of '", name, "' is not a multiple of ", problem.found, " bytes, as a descriptor's must be");
+    case Reason::descriptor_size:
+      return cat("'", name, "' has size ", problem.asked, " in dimension ", problem.found,
+                 "; a descriptor's sizes go from 1 to 2147483647");
+    case Reason::descriptor_last:
+      return cat("'", name, "' has stride ", problem.asked, " in its last dimension, where a descriptor's tensor must be "
+                 "contiguous");
+    case Reason::descriptor_stride:
+      return cat("'", name, "' has stride ", problem.asked, " in dimension ", problem.found,
+                 "; a descriptor's strides are multiples of 16 bytes, from 0 to less than 2**40");
     case Reason::out_of_range:
       return cat("'", name, "' is ", problem.asked, ", which ", type_name(problem.found), " can't hold");
     case Reason::fixed_value:
@@ -64,7 +75,8 @@ aotriton_status code_of(Reason reason) {
   switch (reason) {
     case Reason::none: return AOTRITON_SUCCESS;
     case Reason::no_choice: case Reason::no_type: case Reason::excluded: case Reason::unaligned:
-    case Reason::shared_memory: case Reason::cluster: case Reason::too_many: return AOTRITON_UNSUPPORTED;
+    case Reason::descriptor_address: case Reason::descriptor_size: case Reason::descriptor_last:
+    case Reason::descriptor_stride: case Reason::shared_memory: case Reason::cluster: case Reason::too_many: return AOTRITON_UNSUPPORTED;
     case Reason::failed: case Reason::not_in_pack: case Reason::no_config:
     case Reason::no_image: return AOTRITON_NOT_BUILT;
     default: return AOTRITON_INVALID_ARGUMENT;
@@ -88,7 +100,7 @@ std::string describe(const Problem& problem, const Plan& plan) {
     case Reason::no_image: return cat("config ", problem.asked, " has no code object in this pack");
     case Reason::shared_memory:
       return cat("needs ", problem.asked, " bytes of shared memory, a block has ", problem.found);
-    case Reason::cluster: return cat("needs clusters of ", problem.asked, " blocks, which this version can't launch");
+    case Reason::cluster: return cat("needs clusters of ", problem.asked, " blocks, the device's have at most ", problem.found);
     case Reason::too_many: return "too many candidates were turned down";
     default: return of_argument(problem, plan);
   }

@@ -17,6 +17,10 @@ enum class Reason : std::uint8_t {
   null_tensor,       // `argument` must not be null
   wrong_type,        // `argument` has type `asked`, the code takes `found`
   element_unaligned, // the address of `argument` is not a multiple of its element's size
+  descriptor_address,  // of `argument` is not a multiple of `found`
+  descriptor_size,     // of `argument` in dimension `found` is `asked`
+  descriptor_last,     // dimension of `argument` has stride `asked`
+  descriptor_stride,   // of `argument` in dimension `found` is `asked`
   out_of_range,      // `asked` doesn't fit into `argument`
   fixed_value,       // `argument` is `asked`, the code has `found` built in
   expression,        // of `axis`, or of the grid's dimension `found`: `fault`
@@ -34,7 +38,7 @@ enum class Reason : std::uint8_t {
   no_config,         // the look-up table has none
   no_image,          // of the config at position `asked`
   shared_memory,     // needs `asked` bytes, a block has `found`
-  cluster,           // of `asked` blocks
+  cluster,           // of `asked` blocks, the device's are of `found`
   too_many,          // candidates
 };
 

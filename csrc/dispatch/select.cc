@@ -1,5 +1,7 @@
 #include "dispatch/select.h"
 
+#include "dispatch/descriptors.h"
+
 #include <algorithm>
 
 namespace aotriton::dispatch {
@@ -139,6 +141,9 @@ void select(const Plan& plan, const drivers::Machine& machine, std::span<const V
   gather(plan, values, selection.numbers);
   if (Walk(plan, machine, values, options, selection).descend(0, 0)) {
     selection.failure = choose_grid(plan, machine, options, selection);
+    if (selection.failure.reason == Reason::none && !selection.empty) {
+      selection.failure = check_descriptors(plan, *selection.signature, values);
+    }
   } else {
     selection.failure = weightiest(selection.rejected.kept());
   }

@@ -62,6 +62,7 @@ Value value_of(Tensor<Rank, Dense> tensor) {
   if (const aotriton_tensor* view = tensor.view()) {
     value.bits = std::bit_cast<std::uintptr_t>(view->data);
     value.dtype = static_cast<aotriton_dtype>(view->dtype);
+    value.view = view;
   }
   return value;
 }

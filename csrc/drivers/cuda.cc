@@ -1,7 +1,7 @@
 // CUDA's driver API, and what presents its face: the recording library.
 #include "core/log.h"
 #include "core/text.h"
-#include "drivers/cuda_api.h"
+#include "drivers/cuda_launch.h"
 #include "drivers/facts.h"
 #include "drivers/gpu.h"
 
@@ -114,13 +114,22 @@ class CudaDriver final : public GpuDriver {
     const ContextScope scope(api_, *context);
     if (!scope.ok()) return scope.status();
     const auto& [x, y, z] = launch.grid;
-    const int error = api_.launch(launch.function, x, y, z, launch.threads, 1, 1, launch.shared, stream,
-                                  const_cast<void**>(launch.parameters), nullptr);
+    const bool plain = !cuda::has_attributes(launch);
+    const int error = plain ? api_.launch(launch.function, x, y, z, launch.threads, 1, 1, launch.shared, stream,
+                                          const_cast<void**>(launch.parameters), nullptr)
+                            : cuda::launch_with_attributes(api_, launch, stream);
     if (error == kSuccess) return {};
     return Status(AOTRITON_DRIVER_ERROR,
-                  cat(api_.words("cuLaunchKernel", error), "; grid ", x, " x ", y, " x ", z, ", ", launch.threads,
+                  cat(api_.words(plain ? "cuLaunchKernel" : "cuLaunchKernelEx", error), "; grid ", x, " x ", y, " x ", z, ", ", launch.threads,
                       " threads, ", launch.shared, " bytes of shared memory on ", name(), ":", ordinal,
                       ", in the device's primary context"));
+  }
+
+  Status encode(int ordinal, const TensorMapRequest& request, TensorMap& map) override {
+    Result<void*> context = primary(ordinal);
+    if (!context.ok()) return context.status();
+    const ContextScope scope(api_, *context);
+    return scope.ok() ? cuda::encode(api_, request, map) : scope.status();
   }
 
  private:

@@ -4,6 +4,7 @@
 #include "core/text.h"
 #include "drivers/library.h"
 
+#include <cstdint>
 #include <string>
 
 namespace aotriton::drivers::cuda {
@@ -32,6 +33,10 @@ struct Api {
   int (*function_cache)(void* function, int config);
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                 unsigned block_z, unsigned shared, void* stream, void** parameters, void** extra);
+  int (*launch_ex)(const void* configuration, void* function, void** parameters, void** extra);  // may be null
+  int (*encode_tiled)(void* map, int type, std::uint32_t rank, void* address, const std::uint64_t* sizes,
+                      const std::uint64_t* strides, const std::uint32_t* block, const std::uint32_t* steps, int interleave,
+                      int swizzle, int promotion, int fill);  // may be null
   int (*error_name)(int error, const char** text);
   int (*error_string)(int error, const char** text);
 
@@ -54,6 +59,8 @@ struct Api {
         .required(function_attribute, "cuFuncSetAttribute")
         .required(function_cache, "cuFuncSetCacheConfig")
         .required(launch, "cuLaunchKernel")
+        .optional(launch_ex, "cuLaunchKernelEx")
+        .optional(encode_tiled, "cuTensorMapEncodeTiled")
         .required(error_name, "cuGetErrorName")
         .required(error_string, "cuGetErrorString")
         .status();

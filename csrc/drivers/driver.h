@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/status.h"
+#include "drivers/tensor_map.h"
 
 #include <array>
 #include <cstddef>
@@ -19,6 +20,7 @@ struct Machine {
   int warp_size = 0;
   std::int64_t shared_memory = 0;  // the most that one block may have, in bytes
   std::array<std::int64_t, 3> grid_limits{};
+  int largest_cluster = 1;  // of blocks
 };
 
 // A loaded code object's entry function; null is none.
@@ -31,6 +33,9 @@ struct Launch {
   std::uint32_t shared = 0;   // bytes of dynamic shared memory
   void* const* parameters = nullptr;
   std::size_t count = 0;
+  std::uint32_t cluster = 1;  // blocks of a cluster; `grid` counts clusters
+  bool dependent = false;     // may start before the kernel before it in the stream has ended
+  bool cooperative = false;   // all blocks run at the same time
 };
 
 class Driver {
@@ -44,6 +49,10 @@ class Driver {
                                       std::uint32_t shared) = 0;
   // Enqueues a launch. Never allocates, synchronises or locks.
   virtual core::Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
+  // Builds what code takes for a descriptor. Never allocates, synchronises or locks, unless it fails.
+  virtual core::Status encode(int, const TensorMapRequest&, TensorMap&) {
+    return core::Status(AOTRITON_UNSUPPORTED, std::string("the driver ") + name() + " has no tensor maps");
+  }
 };
 
 }  // namespace aotriton::drivers

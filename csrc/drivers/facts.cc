@@ -25,6 +25,10 @@ Machine machine_of(const MachineFacts& facts) {
   // CUDA C++ Programming Guide, compute capabilities; HIP reports the first number for all three of AMD's.
   const std::int64_t others = std::string_view(facts.vendor) == "nvidia" ? 65535 : kLargest;
   machine.grid_limits = {kLargest, others, others};
+  // Clusters came with compute capability 9.0; 16 blocks are the most, on the devices that allow more than 8.
+  const std::string_view target = facts.target;
+  const bool clusters = target.starts_with("sm_") && target != "sm_80" && target != "sm_86" && target != "sm_89";
+  machine.largest_cluster = clusters ? 16 : 1;
   return machine;
 }
 

@@ -79,6 +79,7 @@ RECORD_API int cuDeviceGetAttribute(int* value, int attribute, int ordinal) {
       case 16: *value = device->facts->compute_units; return kSuccess;  // MULTIPROCESSOR_COUNT
       case 75: *value = capability / 10; return kSuccess;               // COMPUTE_CAPABILITY_MAJOR
       case 76: *value = capability % 10; return kSuccess;               // COMPUTE_CAPABILITY_MINOR
+      case 120: case 127: *value = capability >= 90; return kSuccess;   // CLUSTER_LAUNCH, TENSOR_MAP_ACCESS
       case 97: *value = static_cast<int>(device->facts->shared_memory); return kSuccess;  // MAX_SHARED_…_OPTIN
       default: return kInvalidValue;
     }
@@ -172,10 +173,76 @@ RECORD_API int cuFuncSetCacheConfig(Function*, int) {
 
 RECORD_API int cuLaunchKernel(Function* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z, unsigned shared, Stream* stream, void** parameters, void**) {
-  const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
+  const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {1, 1, 1}, {}};
   return call("cuLaunchKernel", [&](Recorder& r) -> int {
     if (current() == nullptr) return kInvalidContext;
     return r.launch(Face::cuda, function, current(), grid, stream, parameters);
+  });
+}
+
+// CUlaunchConfig and CUlaunchAttribute, as CUDA's ABI has them.
+struct LaunchAttribute {
+  unsigned id;
+  unsigned padding;
+  std::array<unsigned, 16> value;
+};
+struct LaunchConfig {
+  std::array<unsigned, 3> grid, block;
+  unsigned shared;
+  Stream* stream;
+  const LaunchAttribute* attributes;
+  unsigned count;
+};
+
+RECORD_API int cuLaunchKernelEx(const LaunchConfig* config, Function* function, void** parameters, void**) {
+  constexpr unsigned kCooperative = 2, kCluster = 4, kScheduling = 5, kSerialization = 6;
+  Grid grid{config->grid, config->block, config->shared, {1, 1, 1}, {}};
+  bool known = true;
+  for (unsigned i = 0; i < config->count; ++i) {
+    const auto& [id, padding, value] = config->attributes[i];
+    switch (id) {
+      case kCooperative: grid.attributes.emplace_back("cooperative", value[0]); break;
+      case kCluster: grid.cluster = {value[0], value[1], value[2]}; break;
+      case kScheduling: grid.attributes.emplace_back("cluster_scheduling", value[0]); break;
+      case kSerialization: grid.attributes.emplace_back("stream_serialization", value[0]); break;
+      default: known = false;
+    }
+  }
+  return call("cuLaunchKernelEx", [&](Recorder& r) -> int {
+    if (!known) return kInvalidValue;
+    if (current() == nullptr) return kInvalidContext;
+    return r.launch(Face::cuda, function, current(), grid, config->stream, parameters);
+  });
+}
+
+// The map is what was asked for, in 128 bytes: u64 address; u8 type, rank, interleave, swizzle, promotion, fill, two of
+// zero; five u64 sizes; four u64 strides; five u32 of the block; zeros.
+RECORD_API int cuTensorMapEncodeTiled(std::uint8_t* map, int type, std::uint32_t rank, void* address,
+                                      const std::uint64_t* sizes, const std::uint64_t* strides, const std::uint32_t* block,
+                                      const std::uint32_t* steps, int interleave, int swizzle, int promotion, int fill) {
+  constexpr std::uint64_t kGranularity = 16, kStrideLimit = std::uint64_t{1} << 40, kSizeLimit = std::uint64_t{1} << 32;
+  constexpr std::uint32_t kMostRank = 5, kMostElements = 256;
+  return call("cuTensorMapEncodeTiled", [&](Recorder&) -> int {
+    bool sound = map != nullptr && reinterpret_cast<std::uintptr_t>(map) % 64 == 0 && rank >= 1 && rank <= kMostRank;
+    sound = sound && address != nullptr && reinterpret_cast<std::uintptr_t>(address) % kGranularity == 0;
+    for (std::uint32_t i = 0; sound && i < rank; ++i) {
+      sound = sizes[i] >= 1 && sizes[i] <= kSizeLimit && block[i] >= 1 && block[i] <= kMostElements && steps[i] == 1;
+      sound = sound && (i == 0 || (strides[i - 1] % kGranularity == 0 && strides[i - 1] < kStrideLimit));
+    }
+    if (!sound) return kInvalidValue;
+    std::memset(map, 0, 128);
+    const auto put = [&](std::size_t at, auto number) { std::memcpy(map + at, &number, sizeof number); };
+    put(0, reinterpret_cast<std::uint64_t>(address));
+    std::size_t at = 8;
+    for (const int fact : {type, static_cast<int>(rank), interleave, swizzle, promotion, fill}) {
+      put(at++, static_cast<std::uint8_t>(fact));
+    }
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      put(16 + 8 * std::size_t{i}, sizes[i]);
+      if (i > 0) put(56 + 8 * std::size_t{i - 1}, strides[i - 1]);
+      put(88 + 4 * std::size_t{i}, block[i]);
+    }
+    return kSuccess;
   });
 }
 

@@ -34,6 +34,12 @@ void write_launch(core::JsonWriter& json, const Function& function, const Grid& 
       .member("shared", grid.shared)
       .member("stream", reinterpret_cast<std::uintptr_t>(stream))
       .member("captured", captured);
+  if (grid.cluster != std::array<std::uint32_t, 3>{1, 1, 1}) {
+    json.key("cluster").begin_array();
+    for (const std::uint32_t size : grid.cluster) json.value(size);
+    json.end_array();
+  }
+  for (const auto& [name, value] : grid.attributes) json.member(name.c_str(), value);
   json.key("arguments").begin_array();
   for (std::size_t i = 0; i < function.kernel->parameters.size(); ++i) {
     const auto [offset, size] = function.kernel->parameters[i];
@@ -194,6 +200,9 @@ int Recorder::check(Face face, const Function& function, const Device* current, 
   if (face == Face::hip && std::uint64_t{x} * grid.threads[0] > 0xffffffffu) return bad_size;
   if (face == Face::hip && function.kernel->static_shared + std::uint64_t{grid.shared} > function.dynamic_limit) return bad_size;
   if (face == Face::cuda && grid.shared > function.dynamic_limit) return bad_size;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (grid.cluster[i] == 0 || grid.blocks[i] % grid.cluster[i] != 0) return bad_size;
+  }
   return kSuccess;
 }
 

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace aotriton::record {
@@ -63,6 +64,8 @@ struct Grid {
   std::array<std::uint32_t, 3> blocks;
   std::array<std::uint32_t, 3> threads;
   std::uint32_t shared;
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};
+  std::vector<std::pair<std::string, std::uint32_t>> attributes{};  // other ones of the launch, by name
 };
 
 // Whether a driver forbids a call while a stream is captured.

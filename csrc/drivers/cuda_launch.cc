@@ -1,0 +1,107 @@
+#include "drivers/cuda_launch.h"
+
+#include <array>
+#include <cstring>
+
+namespace aotriton::drivers::cuda {
+namespace {
+
+// CUtensorMapDataType, CUtensorMapL2promotion, CUlaunchAttributeID, CUclusterSchedulingPolicy, CUfunction_attribute:
+// numbers of CUDA's ABI.
+constexpr int kNoMapType = -1;
+constexpr int kInterleaveNone = 0, kPromote128Bytes = 2;
+constexpr unsigned kCooperative = 2, kClusterDimension = 4, kClusterScheduling = 5, kStreamSerialization = 6;
+constexpr unsigned kSpread = 1;
+constexpr int kLargeClusterAllowed = 14;
+constexpr unsigned kLargestPortableCluster = 8;
+constexpr int kNotSupported = 801;
+
+int map_type(aotriton_dtype type) {
+  switch (type) {
+    case AOTRITON_I8: case AOTRITON_U8: return 0;
+    case AOTRITON_I16: case AOTRITON_U16: return 1;
+    case AOTRITON_U32: return 2;
+    case AOTRITON_I32: return 3;
+    case AOTRITON_U64: return 4;
+    case AOTRITON_I64: return 5;
+    case AOTRITON_FP16: return 6;
+    case AOTRITON_FP32: return 7;
+    case AOTRITON_FP64: return 8;
+    case AOTRITON_BF16: return 9;
+    default: return kNoMapType;
+  }
+}
+
+int swizzle_mode(std::uint32_t bytes) { return bytes == 32 ? 1 : bytes == 64 ? 2 : bytes == 128 ? 3 : 0; }
+
+struct Attribute {
+  unsigned id;
+  unsigned padding;
+  std::array<unsigned, 16> value;  // a union of 64 bytes
+};
+static_assert(sizeof(Attribute) == 72);
+
+struct Configuration {
+  std::array<unsigned, 3> grid, block;
+  unsigned shared;
+  void* stream;
+  Attribute* attributes;
+  unsigned count;
+};
+static_assert(sizeof(Configuration) == 56);
+
+}  // namespace
+
+Status encode(const Api& api, const TensorMapRequest& request, TensorMap& map) {
+  if (api.encode_tiled == nullptr) {
+    return Status(AOTRITON_UNSUPPORTED, "CUDA's driver has no cuTensorMapEncodeTiled, which descriptors need; it came with "
+                                        "CUDA 12.0");
+  }
+  const int type = map_type(request.type);
+  if (type == kNoMapType) return Status(AOTRITON_UNSUPPORTED, cat("no tensor map has elements of dtype ", int{request.type}));
+  const auto rank = static_cast<std::size_t>(request.rank);
+  std::array<std::uint64_t, kMostMapDimensions> sizes{}, strides{};
+  std::array<std::uint32_t, kMostMapDimensions> block{}, steps{1, 1, 1, 1, 1};
+  for (std::size_t i = 0; i < rank; ++i) {  // CUDA counts dimensions from the innermost one, whose stride it knows
+    const std::size_t from = rank - 1 - i;
+    sizes[i] = request.sizes[from];
+    block[i] = request.block[from];
+    if (i > 0) strides[i - 1] = request.strides[from];
+  }
+  const int error = api.encode_tiled(&map, type, static_cast<std::uint32_t>(rank), request.address, sizes.data(),
+                                     strides.data(), block.data(), steps.data(), kInterleaveNone,
+                                     swizzle_mode(request.swizzle), kPromote128Bytes, request.fills_nan ? 1 : 0);
+  if (error == kSuccess) return {};
+  std::string text = cat(api.words("cuTensorMapEncodeTiled", error), "; a tensor of dtype ", int{request.type}, " at ",
+                         reinterpret_cast<std::uintptr_t>(request.address), ", sizes, strides in bytes and block by dimension");
+  for (std::size_t i = 0; i < rank; ++i) {
+    text += cat(i == 0 ? ": " : "; ", request.sizes[i], ", ", request.strides[i], ", ", request.block[i]);
+  }
+  return Status(AOTRITON_DRIVER_ERROR, cat(text, "; swizzle ", request.swizzle));
+}
+
+int launch_with_attributes(const Api& api, const Launch& launch, aotriton_stream stream) {
+  if (api.launch_ex == nullptr) return kNotSupported;
+  std::array<Attribute, 4> attributes{};
+  unsigned count = 0;
+  const auto add = [&](unsigned id, unsigned x, unsigned y = 0, unsigned z = 0) {
+    attributes[count].id = id;
+    attributes[count].value = {x, y, z};
+    count += 1;
+  };
+  if (launch.dependent) add(kStreamSerialization, 1);
+  if (launch.cooperative) add(kCooperative, 1);
+  if (launch.cluster > 1) {
+    add(kClusterDimension, launch.cluster, 1, 1);
+    add(kClusterScheduling, kSpread);
+  }
+  if (launch.cluster > kLargestPortableCluster) {
+    if (const int error = api.function_attribute(launch.function, kLargeClusterAllowed, 1); error != kSuccess) return error;
+  }
+  const auto& [x, y, z] = launch.grid;
+  const Configuration configuration{{x * launch.cluster, y, z}, {launch.threads, 1, 1}, launch.shared, stream,
+                                    attributes.data(), count};
+  return api.launch_ex(&configuration, launch.function, const_cast<void**>(launch.parameters), nullptr);
+}
+
+}  // namespace aotriton::drivers::cuda
