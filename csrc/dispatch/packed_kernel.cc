@@ -83,6 +83,9 @@ Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, 
 }
 
 void PackedKernel::prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const {
+  // What a descriptor comes to is built for each launch, and attributes of launches are not kept.
+  const index::Image& image = *selection.image;
+  if (selection.signature->descriptors != 0 || image.num_ctas() > 1 || image.dependent() || image.cooperative()) return;
   const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
   const auto& facts = selection.signature->parameters;
   if (!plan_.sees_little_of_addresses || parameters.size() > Prepared::kMostParameters) return;
