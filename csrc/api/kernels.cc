@@ -3,12 +3,9 @@
 #include "api/sized_struct.h"
 #include "core/guarded.h"
 #include "core/text.h"
-#include "dispatch/kernel.h"
-#include "pack/index.h"
+#include "dispatch/run_by_name.h"
 
-#include <array>
 #include <memory>
-#include <span>
 
 using aotriton::api::check_size;
 using aotriton::api::give;
@@ -22,21 +19,6 @@ struct aotriton_kernel {
 };
 
 namespace {
-
-constexpr std::size_t kMostArguments = aotriton::pack::kMaxArguments;
-
-// Values of a kernel's arguments, on the stack: only as many as there are get written.
-class Values {
- public:
-  explicit Values(std::size_t count) : count_(count) { std::uninitialized_value_construct_n(values_, count); }
-  std::span<dispatch::Value> span() { return {values_, count_}; }
-
- private:
-  union {
-    dispatch::Value values_[kMostArguments];
-  };
-  std::size_t count_;
-};
 
 Status read_options(const aotriton_launch_options* given, dispatch::Options& options) {
   if (given == nullptr) return {};
@@ -58,12 +40,7 @@ Status run(aotriton_kernel* kernel, const aotriton_argument* arguments, std::siz
   if (kernel == nullptr) return null_argument("kernel");
   if (arguments == nullptr && count != 0) return null_argument("arguments");
   if (Status status = read_options(given, options); !status.ok()) return status;
-  Values values(kernel->kernel->argument_names().size());
-  if (Status status = kernel->kernel->resolve({arguments, count}, values.span()); !status.ok()) {
-    if (trace != nullptr) *trace = kernel->kernel->refusal(status, options);
-    return status;
-  }
-  return kernel->kernel->run(values.span(), stream, options, trace);
+  return dispatch::run_by_name(*kernel->kernel, {arguments, count}, stream, options, trace);
 }
 
 }  // namespace
