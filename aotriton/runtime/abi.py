@@ -248,5 +248,6 @@ API: dict[str, tuple[object, tuple[object, ...]]] = {
             _TEXT_OUT,
         ),
     ),
+    "aotriton_python_methods": (ctypes.c_void_p, ()),
 }
 """Every function of the C API: its result and its arguments."""

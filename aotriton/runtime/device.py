@@ -15,7 +15,17 @@ from aotriton.runtime.host import require_triton, triton_is_missing
 from aotriton.runtime.library import check, library, text_of
 from aotriton.runtime.view import View
 
-__all__ = ["Device", "DriverInfo", "device_for", "devices", "drivers", "open_device", "stream_handle"]
+__all__ = [
+    "Device",
+    "DriverInfo",
+    "device_address",
+    "device_for",
+    "devices",
+    "drivers",
+    "open_device",
+    "stream_address",
+    "stream_handle",
+]
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,11 @@ def open_device(name: str | Device | None = None) -> Device:
     return device
 
 
+def device_address(name: str | Device) -> int | None:
+    """The library's handle of a device, as a number; raises as `open_device` does."""
+    return open_device(name).handle.value
+
+
 def drivers() -> list[DriverInfo]:
     """What this machine can run, and why not."""
     found = []
@@ -226,6 +241,17 @@ def stream_handle(stream: Any, tensor: Any, view: View) -> int:
         if view.device[0] in HOST_MEMORY:
             return 0
         return current_stream(tensor, view.device) or 0
+    return stream_address(stream)
+
+
+def stream_address(stream: Any) -> int:
+    """The native handle of a stream that was given.
+
+    Raises
+    ------
+    ArgumentError
+        It is no stream.
+    """
     handle: Any = stream
     if hasattr(stream, "__cuda_stream__"):
         handle = stream.__cuda_stream__()[1]

@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from aotriton.errors import ArgumentError
+from aotriton.runtime import objects
 from aotriton.runtime.view import View, contiguous_strides
 
 __all__ = ["CPU", "CUDA", "CUDA_MANAGED", "ROCM", "HOST_MEMORY", "current_stream", "exchange_view", "protocol_view"]
@@ -70,6 +71,8 @@ def _exchange_of(kind: type) -> _Exchange | None:
         major, _, previous, *functions = _EXCHANGE.unpack(ctypes.string_at(address, _EXCHANGE.size))
         if major == 1:
             found = _Exchange(functions[3], functions[4])
+            if found.tensor:
+                objects.know_type(kind, functions[3], functions[4])
             break
         address = previous
     _exchanges[kind] = found

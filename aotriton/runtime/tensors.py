@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aotriton.errors import ArgumentError
+from aotriton.runtime import objects
 from aotriton.runtime.abi import DTYPES
 from aotriton.runtime.dlpack import CPU, CUDA, exchange_view, protocol_view
 from aotriton.runtime.view import TensorSpec, View, contiguous_strides
@@ -94,6 +95,10 @@ def _array_view(array: Any, interface: dict[str, Any], device: tuple[int, int]) 
         )
     else:
         strides = tuple(step // size for step in steps)
+    if type(array) is getattr(sys.modules.get("numpy"), "ndarray", None):
+        objects.know_type(type(array), 0, 0)
+        if interface["typestr"][1] == "V":
+            objects.know_dtype(array.dtype, DTYPES[dtype][0])
     address, read_only = interface["data"]
     return View(address or 0, dtype, shape, strides, device, array, read_only)
 

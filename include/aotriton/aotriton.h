@@ -182,6 +182,14 @@ AOTRITON_API aotriton_status aotriton_attn_fwd(const aotriton_attn_fwd_params* p
                                                aotriton_stream stream, const aotriton_attn_options* options,
                                                char** trace);
 
+/* ---- Python ---- */
+
+/* For bindings, whose calls they make cheap: functions that take Python's objects as they are, as an array of PyMethodDef
+ * up to one without a name. They are METH_FASTCALL, take all arguments by position and are called with the interpreter
+ * held; csrc/api/c_python.cc has their arguments, which belong to no version of this API. NULL where the process has no
+ * Python: the library is linked to none. */
+AOTRITON_API const void* aotriton_python_methods(void);
+
 #ifdef __cplusplus
 }
 #endif

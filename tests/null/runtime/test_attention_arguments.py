@@ -9,7 +9,7 @@ import pytest
 from aotriton import ArgumentError, DeviceError
 from aotriton.runtime import device as device_module
 from aotriton.runtime.abi import WINDOW_BOTTOM_RIGHT, WINDOW_TOP_LEFT
-from aotriton.runtime.attention import resolve_window
+from aotriton.runtime.attention_call import resolve_window
 from aotriton.runtime.device import Device, device_for, stream_handle
 from aotriton.runtime.dlpack import CPU, CUDA, CUDA_HOST, ROCM
 from aotriton.runtime.tensors import view_of
