@@ -1,0 +1,260 @@
+"""The forward against PyTorch's FLASH and cuDNN backends: speed, and error against float64 beside each figure.
+
+    python benchmarks/attention.py --packs FOLDER [--packs FOLDER] [--hdim 64,128] [--seqlen 512] [--causal no]
+                                   [--dtype bf16] [--rounds N] [--commit TEXT] [--out NAME]
+
+16,384 tokens and a hidden size of 2048, split over batch and heads. All that is compared runs in one process on the
+same tensors, in turns whose order changes, timed by device events over several launches; medians. The first folder of
+packs is timed twice: what lies between its two columns is noise. Two folders compare two builds. Writes NAME.json and
+NAME.md. PyTorch holds the tensors and is the peer; the library takes no part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
+
+from aotriton.runtime import index_of, open_kernel  # noqa: E402
+
+TOKENS, HIDDEN = 16384, 2048
+HEAD_DIMS, LENGTHS = (64, 128, 256), (512, 2048, 8192, 16384)
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+PEERS = {"FLASH": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+TOP_LEFT = -2147483647
+AGAIN = "again"
+SAMPLE_MS = 4.0  # what one sample takes at least, in launches one after another
+CHECKED_HEADS = 2  # a float64 reference of all heads would take longer than the rest
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    hdim: int
+    seqlen: int
+    causal: bool
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Batch, heads, length, head dim."""
+        return TOKENS // self.seqlen, HIDDEN // self.hdim, self.seqlen, self.hdim
+
+    @property
+    def operations(self) -> float:
+        """Floating-point operations of the two products; half of them where the mask is causal."""
+        return 4.0 * TOKENS * HIDDEN * self.seqlen * (0.5 if self.causal else 1.0)
+
+
+@dataclass
+class Measured:
+    """What came of a row: by name, TFLOP/s, all samples in microseconds, relative error, and the config that ran."""
+
+    row: Row
+    tflops: dict[str, float]
+    samples: dict[str, list[float]]
+    errors: dict[str, float]
+    configs: dict[str, str] = field(default_factory=dict)
+
+
+def arguments_of(row: Row, q: Any, k: Any, v: Any, out: Any, lse: Any) -> dict[str, Any]:
+    batch, heads, length, hdim = row.shape
+    side = TOP_LEFT if row.causal else 0
+    return {
+        "Q": q, "K": k, "V": v, "Out": out, "L": lse, "Sm_scale": hdim**-0.5, "Num_head_q": heads, "Num_head_k": heads,
+        "Num_seqlens": 0, "Max_seqlen_q": length, "Max_seqlen_k": length, "Hdim_qk": hdim, "Hdim_vo": hdim,
+        "ENABLE_DROPOUT": False, "dropout_p": 0.0, "philox_offset2": 0, "CAUSAL_TYPE": 3 if row.causal else 0,
+        "Window_left": side, "Window_right": side, "Num_CU": torch.cuda.get_device_properties(0).multi_processor_count,
+        "Batch": batch,
+    }  # fmt: skip
+
+
+def peer(backend: SDPBackend, row: Row, q: Any, k: Any, v: Any) -> Call:
+    def call() -> Any:
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=row.causal)
+
+    return call
+
+
+def reference(row: Row, q: Any, k: Any, v: Any) -> Any:
+    """Attention in float64, some rows at a time."""
+    q, k, v = q.double(), k.double(), v.double()
+    out, positions = torch.empty_like(q), torch.arange(row.seqlen, device=q.device)
+    for rows in positions.split(2048):
+        scores = q[:, :, rows] @ k.transpose(-1, -2) * row.hdim**-0.5
+        if row.causal:
+            scores.masked_fill_(positions > rows[:, None], -math.inf)
+        out[:, :, rows] = torch.softmax(scores, -1) @ v
+    return out
+
+
+def sample(call: Call, launches: int) -> float:
+    """Microseconds of one launch, the mean of some that follow each other."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(launches):
+        call()
+    end.record()
+    end.synchronize()
+    return float(start.elapsed_time(end)) * 1e3 / launches
+
+
+def in_turns(calls: dict[str, Call], rounds: int) -> dict[str, list[float]]:
+    warm = {name: min(sample(call, 2) for _ in range(2)) for name, call in calls.items()}
+    launches = {name: max(2, math.ceil(SAMPLE_MS * 1e3 / time)) for name, time in warm.items()}
+    order, samples = list(calls), {name: [] for name in calls}
+    chance = random.Random(20)
+    for _ in range(rounds):
+        chance.shuffle(order)
+        for name in order:
+            samples[name].append(sample(calls[name], launches[name]))
+    return samples
+
+
+def measure(row: Row, dtype: Any, kernels: dict[str, Any], rounds: int) -> Measured:
+    """Checks, then times, all that is compared on one row."""
+    q, k, v = (torch.randn(row.shape, device="cuda", dtype=dtype) for _ in range(3))
+    exact = reference(row, *(tensor[:1, :CHECKED_HEADS] for tensor in (q, k, v)))
+    out, lse = torch.empty_like(q), torch.empty(row.shape[0] * row.shape[1], row.seqlen, device="cuda")
+    given = arguments_of(row, q, k, v, out, lse)
+    stream = torch.cuda.current_stream()
+    calls: dict[str, Call] = {name: peer(backend, row, q, k, v) for name, backend in PEERS.items()}
+    errors = {name: relative_error(call(), exact) for name, call in calls.items()}
+    configs = {}
+    for name, kernel in kernels.items():
+        calls[name] = lambda kernel=kernel: kernel.launch(given, stream=stream)
+        out.fill_(math.nan)
+        lse.fill_(math.nan)
+        calls[name]()
+        errors[name] = math.nan if torch.isnan(out).any() or torch.isnan(lse).any() else relative_error(out, exact)
+        configs[name] = config_text(kernel.explain(given))
+    samples = in_turns(calls, rounds)
+    speed = {name: row.operations / statistics.median(times) / 1e6 for name, times in samples.items()}
+    return Measured(row, speed, samples, errors, configs)
+
+
+def relative_error(out: Any, exact: Any) -> float:
+    return float((out[:1, :CHECKED_HEADS].double() - exact).norm() / exact.norm())
+
+
+def config_text(answer: Any) -> str:
+    trace = getattr(answer, "trace", answer)
+    return str(trace.get("config", ""))
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def ratios(results: list[Measured], name: str, other: str) -> list[float]:
+    return [one.tflops[name] / one.tflops[other] for one in results]
+
+
+def report(results: list[Measured], names: list[str], facts: dict[str, Any]) -> Iterator[str]:
+    """The table as Markdown: TFLOP/s, then the relative error in parentheses."""
+    yield "# Attention forward against PyTorch's backends\n"
+    yield ", ".join(f"{name} {value}" for name, value in facts.items() if value) + ".\n"
+    yield f"TFLOP/s (‖out - exact‖ / ‖exact‖ of {CHECKED_HEADS} heads); {TOKENS:,} tokens, hidden size {HIDDEN}.\n"
+    columns = list(results[0].tflops)
+    yield "| hdim | seqlen | causal | " + " | ".join(columns) + f" | {names[0]} / FLASH | {names[0]} / cuDNN |"
+    yield "|" + "---|" * (len(columns) + 5)
+    for one in results:
+        figures = [f"{one.tflops[name]:.0f} ({one.errors[name]:.2e})" for name in columns]
+        figures += [f"{one.tflops[names[0]] / one.tflops[other]:.2f}" for other in PEERS]
+        row = [str(one.row.hdim), str(one.row.seqlen), "yes" if one.row.causal else "no"]
+        yield "| " + " | ".join([*row, *figures]) + " |"
+    yield "\n| geometric mean | " + " | ".join(f"over {other}" for other in [*PEERS, *names[1:]]) + " |"
+    yield "|" + "---|" * (len(PEERS) + len(names))
+    for label, some in groups(results):
+        means = (f"{geometric_mean(ratios(some, names[0], other)):.3f}" for other in [*PEERS, *names[1:]])
+        yield f"| {label} | " + " | ".join(means) + " |"
+
+
+def groups(results: list[Measured]) -> Iterator[tuple[str, list[Measured]]]:
+    yield "all rows", results
+    for hdim in sorted({one.row.hdim for one in results}):
+        yield f"hdim {hdim}", [one for one in results if one.row.hdim == hdim]
+    for causal in sorted({one.row.causal for one in results}):
+        yield "causal" if causal else "not causal", [one for one in results if one.row.causal == causal]
+
+
+def facts_of(packs: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    def output_of(*words: str) -> str:
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    product = statistics.median(sample(lambda: a @ b, 4) for _ in range(5))
+    compilers = {index_of(path).get("compiler", {}).get("triton", "") for pack in packs
+                 for path in Path(pack).glob("nvidia-sm90/flash/attn_fwd.zip")}  # fmt: skip
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": arguments.commit or output_of("git", "rev-parse", "--short", "HEAD"),
+        "device": torch.cuda.get_device_name(),
+        "driver": output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
+        "torch": torch.__version__,
+        "cuDNN": torch.backends.cudnn.version(),
+        "packs by Triton": " ".join(sorted(filter(None, compilers))),
+        "type": arguments.dtype,
+        "rounds": arguments.rounds,
+        "8192³ bf16 product, TFLOP/s": round(2 * 8192**3 / product / 1e6),
+    }
+
+
+def parsed() -> argparse.Namespace:
+    def numbers(text: str) -> list[int]:
+        return [int(part) for part in text.split(",")]
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packs", action="append", required=True, metavar="FOLDER")
+    parser.add_argument("--hdim", type=numbers, default=list(HEAD_DIMS))
+    parser.add_argument("--seqlen", type=numbers, default=list(LENGTHS))
+    parser.add_argument("--causal", choices=["no", "yes", "both"], default="both")
+    parser.add_argument("--dtype", choices=DTYPES, default="bf16")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--commit", default="", help="of the packs, where this is no checkout")
+    parser.add_argument("--out", type=Path, help="a file's name without its ending")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parsed()
+    names = [Path(pack).name if len(arguments.packs) > 1 else "aotriton" for pack in arguments.packs]
+    if len(set(names)) != len(names):
+        sys.exit("two folders of packs have the same name; their columns could not be told apart")
+    kernels = {name: open_kernel("flash", "attn_fwd", pack) for name, pack in zip(names, arguments.packs, strict=True)}
+    kernels[AGAIN] = kernels[names[0]]
+    facts = facts_of(arguments.packs, arguments)
+    causal = {"no": [False], "yes": [True], "both": [False, True]}[arguments.causal]
+    results = []
+    for row in itertools.starmap(Row, itertools.product(arguments.hdim, arguments.seqlen, causal)):
+        results.append(measure(row, DTYPES[arguments.dtype], kernels, arguments.rounds))
+        print(row, {name: round(value) for name, value in results[-1].tflops.items()}, file=sys.stderr, flush=True)
+    text = "\n".join(report(results, [*names, AGAIN], facts)) + "\n"
+    print(text)
+    if arguments.out:
+        arguments.out.with_suffix(".md").write_text(text)
+        rows = [asdict(one) for one in results]
+        arguments.out.with_suffix(".json").write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
