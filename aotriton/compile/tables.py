@@ -4,16 +4,19 @@ A file holds rules for one kernel, the first that matches wins:
 
     {"kernel": "flash.attn_fwd", "source": "where the numbers come from", "rules": [
       {"targets": ["gfx942", "CDNA", "amd"], "where": {"BLOCK_DMODEL": [16, 32]}, "config": {"BLOCK_M": 128}},
-      {"targets": ["sm_90"], "bins": {"Max_seqlen_q": [512, 8192]}, "configs": [{…}, {…}], "cells": [0, 1]}]}
+      {"targets": ["sm_90"], "bins": {"Max_seqlen_q": [512, 8192]}, "configs": [{…}, {…}], "cells": [0, 1],
+       "note": "what else is to be known of these numbers"}]}
 
 `targets` are names, architecture families or vendors (none: all targets); `where` are values of axes or constants.
 Values that a config doesn't give are the defaults of the description. Tables of the package's own families stand in
-aotriton/data/tables/; those of somebody else's stand beside the kernel's source, in `<kernel>.tables.json`.
+aotriton/data/tables/, those that `aotriton tune bake` made in tuned/ below it, which is read first; those of somebody
+else's stand beside the kernel's source, in `<kernel>.tables.json`.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -55,8 +58,9 @@ class LookupTable:
 def table_for(kernel: Kernel, functional: Functional, target: Target) -> LookupTable:
     """The look-up table of a functional on a target.
 
-    Its own row is taken; else that of the functional which `partially_tuned` names; the same for the neighbour that an
-    untuned target declares; else the kernel's default config.
+    Its own row is taken; else that of the functional which `partially_tuned` names; so file by file, since what was
+    measured of a near functional is worth more than a guess; the same for the neighbour that an untuned target
+    declares; else the kernel's default config.
 
     Raises
     ------
@@ -65,13 +69,13 @@ def table_for(kernel: Kernel, functional: Functional, target: Target) -> LookupT
     """
     twin = _twin(kernel, functional)
     for tuned in dict.fromkeys((target.name, target.tables_of)):
-        for other in dict.fromkeys((functional, twin)):
-            found = _first(kernel, other, parse_target(tuned))
-            if found is not None:
-                origin, rule = found
-                notes = [f"tables of {tuned}"] if tuned != target.name else []
+        for file, other in itertools.product(load_rules(kernel), dict.fromkeys((functional, twin))):
+            rule = _first(file, other, parse_target(tuned))
+            if rule is not None:
+                notes = [str(rule["note"])] if "note" in rule else []
+                notes += [f"tables of {tuned}"] if tuned != target.name else []
                 notes += [f"tuned for {other.signature}"] if other != functional else []
-                return _table(kernel, rule, target, "; ".join([origin, *notes]))
+                return _table(kernel, rule, target, "; ".join([file["source"], *notes]))
     return LookupTable((), (0,), (kernel.default_config.for_target(target),), "default")
 
 
@@ -81,13 +85,12 @@ def _twin(kernel: Kernel, functional: Functional) -> Functional:
     return kernel.functional(kernel.number_of({**functional.values, **kernel.partially_tuned}))
 
 
-def _first(kernel: Kernel, functional: Functional, target: Target) -> tuple[str, Mapping[str, Any]] | None:
+def _first(file: Mapping[str, Any], functional: Functional, target: Target) -> Mapping[str, Any] | None:
     names = {target.name, target.family, target.vendor}
-    for file in load_rules(kernel):
-        for rule in file["rules"]:
-            targets = rule.get("targets")
-            if (targets is None or names & set(targets)) and _matches(functional, rule.get("where", {}), file["path"]):
-                return file["source"], {**rule, "path": file["path"]}
+    for rule in file["rules"]:
+        targets = rule.get("targets")
+        if (targets is None or names & set(targets)) and _matches(functional, rule.get("where", {}), file["path"]):
+            return {**rule, "path": file["path"]}
     return None
 
 
@@ -138,7 +141,7 @@ def load_rules(kernel: Kernel) -> tuple[Mapping[str, Any], ...]:
     """The rule files of a kernel: those beside its source first."""
     beside = kernel.source.with_name(f"{kernel.name}.tables.json")
     files = [beside] if beside.exists() else []
-    files += sorted(_DATA.glob("*.json"))
+    files += [*sorted(_DATA.glob("tuned/*.json")), *sorted(_DATA.glob("*.json"))]
     loaded = [_load(path, path.stat().st_mtime_ns) for path in files]
     return tuple(file for group in loaded for file in group if file["kernel"] == kernel.title)
 

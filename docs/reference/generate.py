@@ -26,10 +26,17 @@ def commands_page() -> str:
     text = ["# Commands\n", MARK, "`aotriton COMMAND`, or `python -m aotriton COMMAND`.\n"]
     text += ["| exit code | meaning |", "|---|---|"]
     text += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
-    subparsers = next(a for a in top._actions if isinstance(a, argparse._SubParsersAction))
-    for name, command in subparsers.choices.items():
+    for name, command in parts_of(top).items():
         text.append(f"\n## aotriton {name}\n\n```text\n{command.format_help().rstrip()}\n```")
+        for part, inner in parts_of(command).items():
+            text.append(f"\n### aotriton {name} {part}\n\n```text\n{inner.format_help().rstrip()}\n```")
     return "\n".join(text) + "\n"
+
+
+def parts_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """What may be said after a command, by name."""
+    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {name: one for action in actions for name, one in action.choices.items()}
 
 
 def trace_page() -> str:
