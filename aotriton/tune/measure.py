@@ -7,8 +7,9 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import aotriton
 from aotriton.errors import ArgumentError, DeviceError
@@ -167,7 +168,7 @@ def _told(order: Order, device: Device) -> dict[str, Any]:
     }
 
 
-def _keep(file: BinaryIO, summary: Summary, results: Sequence[Result]) -> None:
+def _keep(file: FileIO, summary: Summary, results: Sequence[Result]) -> None:
     append(file, results)
     summary.groups += 1
     summary.ok += sum(one.status == "ok" for one in results)

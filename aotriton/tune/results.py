@@ -15,8 +15,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, Literal, get_args
 
 from aotriton.describe import Value
 from aotriton.errors import AotritonError, ArgumentError, BusyError
@@ -165,7 +166,7 @@ def _parsed(row: Any, runs: Mapping[str, Run]) -> Run | Result:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[BinaryIO]:
+def locked(path: Path) -> Iterator[FileIO]:
     """The file, open to be appended to by this process alone; what is cut off at its end is ended by a newline.
 
     Raises
@@ -177,7 +178,7 @@ def locked(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)  # what can't be written must not come later
     except OSError as error:
         raise AotritonError(f"{path} can't be written: {error.strerror}") from error
     with file:
@@ -192,7 +193,7 @@ def locked(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def append(file: BinaryIO, rows: Iterable[Run | Result]) -> None:
+def append(file: FileIO, rows: Iterable[Run | Result]) -> None:
     """Write lines at once.
 
     Raises
@@ -209,11 +210,12 @@ def _row(row: Run | Result) -> dict[str, Any]:
     return {"kind": "result", **asdict(row)}
 
 
-def _write(file: BinaryIO, data: bytes) -> None:
+def _write(file: FileIO, data: bytes) -> None:
     size = file.seek(0, os.SEEK_END)
     try:
-        file.write(data)
-        file.flush()
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
         os.fsync(file.fileno())
     except OSError as error:
         os.ftruncate(file.fileno(), size)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -72,6 +73,11 @@ def fake_object(functional: Functional, config: Config, target: Target) -> CodeO
         sha256=hashlib.sha256(image).hexdigest(),
         resources=Resources(rng.randrange(0, 65536, 16), warps * target.warp_size, warps, 1, 64, 0, "axpy", 0.0),
     )
+
+
+def spilling(one: CodeObject, spills: int) -> CodeObject:
+    """The same, but that a thread spills so many bytes."""
+    return replace(one, resources=replace(one.resources, spills=spills))
 
 
 def part(kernel: Kernel, target: Target) -> Part:
