@@ -9,6 +9,7 @@ install(EXPORT aotriton_targets FILE aotritonTargets.cmake DESTINATION ${package
 if(TARGET aotriton_record)
   install(TARGETS aotriton_record LIBRARY DESTINATION lib)
 endif()
+install(TARGETS aotriton_sim LIBRARY DESTINATION lib)
 install(DIRECTORY include/aotriton DESTINATION include FILES_MATCHING PATTERN "*.h")
 install(FILES "${AOTRITON_CONFIG_INCLUDE_DIR}/aotriton/config.h" DESTINATION include/aotriton)
 
