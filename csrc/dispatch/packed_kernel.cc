@@ -49,6 +49,25 @@ PackedKernel::PackedKernel(Plan plan, aotriton_device& device)
     : plan_(std::move(plan)), names_(plan_.names), device_(device),
       functions_(std::make_unique<std::atomic<drivers::Function>[]>(plan_.images)) {}
 
+PackedKernel::~PackedKernel() {
+  for (std::size_t i = 0; i < plan_.images; ++i) {
+    const drivers::Function function = functions_[i].load(std::memory_order_acquire);
+    if (function != nullptr) device_.driver->unload(device_.ordinal, function);
+  }
+}
+
+// What errors of drivers call a code object.
+std::string PackedKernel::label_of(const Selection& selection) const {
+  return cat(plan_.index().family()->string_view(), ".", plan_.index().kernel()->string_view(),
+             ", functional ", selection.functional->number(), " (", selection.image->name()->string_view(), ")");
+}
+
+// A driver's failure, with what failed and where.
+Status PackedKernel::named(const Selection& selection, const Status& status) const {
+  return Status(status.code(), cat(label_of(selection), " on ", device_.name, " (", device_.machine.target, "): ",
+                                   status.text(), "; pack ", plan_.located.file->path()));
+}
+
 Status PackedKernel::expect_arguments(std::span<const char* const> names) const {
   std::size_t same = 0;
   while (same < names.size() && same < plan_.names.size() && names[same] == plan_.names[same]) ++same;
@@ -132,7 +151,7 @@ Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> 
   launch.count = parameters.size();
   Status status = device_.driver->launch(device_.ordinal, launch, stream);
   launched = status.ok();
-  return status;
+  return launched ? status : named(selection, status);
 }
 
 Result<drivers::Function> PackedKernel::function_of(const Selection& selection) {
@@ -158,13 +177,10 @@ Result<drivers::Function> PackedKernel::load(const Selection& selection) {
     return code.status();
   }
   const Clock::time_point decoded = Clock::now();
-  const char* const symbol = plan_.index().symbol()->c_str();
-  const Result<drivers::Function> function =
-      device_.driver->load(device_.ordinal, code->data(), code->size(), symbol, image.shared());
-  if (!function.ok()) {
-    return Status(function.status().code(), cat(plan_.located.file->path(), ": ", image.name()->string_view(), ": ",
-                                                function.status().text()));
-  }
+  const std::string label = label_of(selection);
+  const drivers::CodeObject object{code->data(), code->size(), plan_.index().symbol()->c_str(), image.shared(), label};
+  const Result<drivers::Function> function = device_.driver->load(device_.ordinal, object);
+  if (!function.ok()) return named(selection, function.status());
   AOTRITON_LOG(info, device_.name, " loaded ", image.name()->string_view(), "; decoding took ",
                microseconds(decoded - start), " us, the driver ", microseconds(Clock::now() - decoded), " us");
   slot.store(*function, std::memory_order_release);

@@ -15,6 +15,7 @@ namespace aotriton::dispatch {
 class PackedKernel final : public Kernel {
  public:
   PackedKernel(Plan plan, aotriton_device& device);
+  ~PackedKernel() override;  // unloads what it loaded
 
   std::span<const std::string> argument_names() const override { return plan_.names; }
   int position(std::string_view name) const override { return names_.find(name); }
@@ -42,6 +43,8 @@ class PackedKernel final : public Kernel {
   core::Status enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,
                        const Options& options, bool& loaded, bool& launched);
   void prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const;
+  std::string label_of(const Selection& selection) const;
+  core::Status named(const Selection& selection, const core::Status& status) const;
   core::Result<drivers::Function> function_of(const Selection& selection);
   core::Result<drivers::Function> load(const Selection& selection);
 

@@ -85,7 +85,7 @@ class CudaDriver final : public GpuDriver {
     return device;  // a CUdevice is its ordinal
   }
 
-  Result<Function> load(int ordinal, const void* image, std::size_t, const char* symbol, std::uint32_t shared) override {
+  Result<Function> load(int ordinal, const CodeObject& code) override {
     Result<void*> context = primary(ordinal);
     if (!context.ok()) return context.status();
     const ContextScope scope(api_, *context);
@@ -94,19 +94,22 @@ class CudaDriver final : public GpuDriver {
     std::array<int, 2> options{kErrorLog, kErrorLogBytes};
     std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
     void* module = nullptr;
-    if (const int error = api_.module_load(&module, image, options.size(), options.data(), values.data());
+    if (const int error = api_.module_load(&module, code.image, options.size(), options.data(), values.data());
         error != kSuccess) {
       const char* separator = log[0] != '\0' ? "; the driver's log: " : "";
       return Status(AOTRITON_DRIVER_ERROR, cat(api_.words("cuModuleLoadDataEx", error), hint(error), separator, log.data()));
     }
     void* function = nullptr;
-    if (Status status = prepare(module, symbol, shared, &function); !status.ok()) {
+    if (Status status = prepare(module, code.symbol, code.shared, &function); !status.ok()) {
       api_.module_unload(module);
       return status;
     }
-    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", symbol);
+    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code.symbol);
     return function;
   }
+
+  // The process keeps what it loaded.
+  void unload(int, Function) override {}
 
   Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
     Result<void*> context = primary(ordinal);

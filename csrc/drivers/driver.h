@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace aotriton::drivers {
 
@@ -25,6 +26,15 @@ struct Machine {
 
 // A loaded code object's entry function; null is none.
 using Function = void*;
+
+// What a driver is told of a code object.
+struct CodeObject {
+  const void* image = nullptr;
+  std::size_t bytes = 0;
+  const char* symbol = "";    // of its entry
+  std::uint32_t shared = 0;   // bytes of dynamic shared memory that launches will ask for
+  std::string_view label{};   // what errors call it: kernel and functional
+};
 
 struct Launch {
   Function function = nullptr;
@@ -43,16 +53,17 @@ class Driver {
   virtual ~Driver() = default;
   // `hip`, `cuda`, `host`, `sim`, `record`.
   virtual const char* name() const = 0;
-  // Loads a code object on device `ordinal` and finds its entry; `shared` bytes of dynamic shared memory will be asked
-  // for, so limits are raised here. Called once per image and device, under the kernel's own lock.
-  virtual core::Result<Function> load(int ordinal, const void* image, std::size_t bytes, const char* symbol,
-                                      std::uint32_t shared) = 0;
-  // Enqueues a launch. Never allocates, synchronises or locks.
+  // Loads a code object on device `ordinal`, finds its entry, and raises the limits that its launches need raised. Called
+  // once per image and device, under the kernel's own lock.
+  virtual core::Result<Function> load(int ordinal, const CodeObject& code) = 0;
+  // Enqueues a launch. Never allocates, synchronises or locks, unless it fails.
   virtual core::Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
   // Builds what code takes for a descriptor. Never allocates, synchronises or locks, unless it fails.
   virtual core::Status encode(int, const TensorMapRequest&, TensorMap&) {
     return core::Status(AOTRITON_UNSUPPORTED, std::string("the driver ") + name() + " has no tensor maps");
   }
+  // Frees what load() gave. No launch of it may follow, nor a graph be replayed that holds one.
+  virtual void unload(int ordinal, Function function) = 0;
 };
 
 }  // namespace aotriton::drivers

@@ -167,22 +167,25 @@ class HipDriver final : public GpuDriver {
     return ordinal;
   }
 
-  Result<Function> load(int ordinal, const void* image, std::size_t, const char* symbol, std::uint32_t) override {
+  Result<Function> load(int ordinal, const CodeObject& code) override {
     const DeviceScope scope(api_, ordinal);
     if (!scope.ok()) return scope.status();
     void* module = nullptr;
-    if (const int error = api_.module_load(&module, image); error != kSuccess) {
+    if (const int error = api_.module_load(&module, code.image); error != kSuccess) {
       return Status(AOTRITON_DRIVER_ERROR, api_.words("hipModuleLoadData", error) + hint(error));
     }
     void* function = nullptr;
-    if (const int error = api_.module_function(&function, module, symbol); error != kSuccess || function == nullptr) {
+    if (const int error = api_.module_function(&function, module, code.symbol); error != kSuccess || function == nullptr) {
       api_.module_unload(module);
       return Status(AOTRITON_DRIVER_ERROR, cat(api_.words("hipModuleGetFunction", error), "; the code object was asked for '",
-                                               symbol, "'"));
+                                               code.symbol, "'"));
     }
-    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", symbol);
+    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code.symbol);
     return function;
   }
+
+  // The process keeps what it loaded.
+  void unload(int, Function) override {}
 
   Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
     // HIP counts work-items of a dimension in 32 bits.

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <vector>
 
 namespace aotriton::drivers {
 namespace {
@@ -35,7 +33,7 @@ class HostDriver final : public Driver {
  public:
   const char* name() const override { return "host"; }
 
-  Result<Function> load(int, const void* image, std::size_t bytes, const char* symbol, std::uint32_t) override {
+  Result<Function> load(int, const CodeObject& code) override {
     const aotriton_host_driver* driver = callbacks.load(std::memory_order_acquire);
     if (driver == nullptr || driver->load == nullptr || driver->launch == nullptr) {
       return Status(AOTRITON_NO_DEVICE,
@@ -44,13 +42,11 @@ class HostDriver final : public Driver {
     }
     std::array<char, 4096> message{};
     std::uint64_t handle = 0;
-    if (driver->load(image, bytes, symbol, &handle, message.data(), message.size()) != 0) {
+    if (driver->load(code.image, code.bytes, code.symbol, &handle, message.data(), message.size()) != 0) {
       message.back() = '\0';
-      return failure(cat("load ", symbol).c_str(), message);
+      return failure(cat("load ", code.symbol).c_str(), message);
     }
-    const std::lock_guard lock(mutex_);
-    functions_.push_back(std::make_unique<HostFunction>(HostFunction{driver, handle}));
-    return static_cast<Function>(functions_.back().get());
+    return static_cast<Function>(new HostFunction{driver, handle});
   }
 
   Status launch(int, const Launch& launch, aotriton_stream) override {
@@ -65,9 +61,10 @@ class HostDriver final : public Driver {
     return failure("launch", message);
   }
 
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<HostFunction>> functions_;  // as long as the process, like all images
+  void unload(int, Function function) override {
+    const std::unique_ptr<HostFunction> owned(static_cast<HostFunction*>(function));
+    if (owned->driver->unload != nullptr) owned->driver->unload(owned->handle);
+  }
 };
 
 }  // namespace

@@ -20,12 +20,11 @@ class FakeDriver final : public drivers::Driver {
  public:
   const char* name() const override { return "fake"; }
 
-  core::Result<drivers::Function> load(int ordinal, const void* image, std::size_t bytes, const char* symbol,
-                                       std::uint32_t) override {
+  core::Result<drivers::Function> load(int ordinal, const drivers::CodeObject& code) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
     if (failing) return core::Status(AOTRITON_DRIVER_ERROR, "the fake driver was told to fail");
     const std::lock_guard lock(mutex_);
-    loaded.push_back(std::string(static_cast<const char*>(image), bytes) + "@" + symbol + std::to_string(ordinal));
+    loaded.push_back(std::string(static_cast<const char*>(code.image), code.bytes) + "@" + code.symbol + std::to_string(ordinal));
     return reinterpret_cast<drivers::Function>(loaded.size());
   }
 
@@ -44,10 +43,13 @@ class FakeDriver final : public drivers::Driver {
     return {};
   }
 
+  void unload(int, drivers::Function) override { unloaded.fetch_add(1); }
+
   int delay_ms = 0;
   std::atomic<bool> failing{false};
   bool keep = true;
   std::atomic<int> launches{0};
+  std::atomic<int> unloaded{0};
   std::vector<std::string> loaded;
   drivers::Launch last;
   std::vector<std::uint64_t> last_parameters;

@@ -31,13 +31,13 @@ aotriton_device& device(const std::string& name) {
 std::string json_of(const aotriton_device& of) { return squeeze(drivers::device_to_json(of)); }
 
 drivers::Function load(aotriton_device& on, const std::string& code, std::uint32_t shared = 0) {
-  core::Result<drivers::Function> function = on.driver->load(on.ordinal, code.data(), code.size(), "kernel", shared);
+  core::Result<drivers::Function> function = on.driver->load(on.ordinal, {code.data(), code.size(), "kernel", shared});
   CHECK_EQUAL(function.status().text(), "");
   return function.ok() ? *function : nullptr;
 }
 
 std::string load_failure(aotriton_device& on, const std::string& code, const char* symbol = "kernel", std::uint32_t shared = 0) {
-  core::Result<drivers::Function> function = on.driver->load(on.ordinal, code.data(), code.size(), symbol, shared);
+  core::Result<drivers::Function> function = on.driver->load(on.ordinal, {code.data(), code.size(), symbol, shared});
   CHECK(!function.ok());
   CHECK_EQUAL(function.status().code(), AOTRITON_DRIVER_ERROR);
   return function.status().text();
@@ -308,7 +308,7 @@ TEST(a_capture_takes_launches_and_nothing_else) {
 
 TEST(the_host_without_callbacks_says_so) {
   aotriton_device& host = device("host");
-  const core::Result<drivers::Function> function = host.driver->load(0, "{}", 2, "kernel", 0);
+  const core::Result<drivers::Function> function = host.driver->load(0, {"{}", 2, "kernel"});
   CHECK_EQUAL(function.status().code(), AOTRITON_NO_DEVICE);
   CHECK_CONTAINS(function.status().text(), "aotriton_set_host_driver");
 }
@@ -330,13 +330,13 @@ TEST(the_host_calls_back) {
   drivers::set_host_driver(callbacks);
   aotriton_device& host = device("host");
   const Values values;
-  core::Result<drivers::Function> function = host.driver->load(0, "{}", 2, "kernel", 0);
+  core::Result<drivers::Function> function = host.driver->load(0, {"{}", 2, "kernel"});
   CHECK(function.ok());
   CHECK_EQUAL(host.driver->launch(0, launch_of(*function, values), nullptr).text(), "");
   drivers::Launch wrong = launch_of(*function, values);
   wrong.grid[0] = 1;
   CHECK_CONTAINS(host.driver->launch(0, wrong, nullptr).text(), "failed to launch: not what was passed");
-  CHECK_CONTAINS(host.driver->load(0, "{ }", 3, "kernel", 0).status().text(), "failed to load kernel: kernel");
+  CHECK_CONTAINS(host.driver->load(0, {"{ }", 3, "kernel"}).status().text(), "failed to load kernel: kernel");
 }
 
 TEST(eight_threads_open_load_and_launch) {
@@ -349,7 +349,7 @@ TEST(eight_threads_open_load_and_launch) {
     threads.emplace_back([&, i] {
       aotriton_device& on = device(names[i % 4]);
       const std::string code = i % 4 < 2 ? amd_code(0x4f) : nvidia_code(100);
-      core::Result<drivers::Function> function = on.driver->load(on.ordinal, code.data(), code.size(), "kernel", 60000);
+      core::Result<drivers::Function> function = on.driver->load(on.ordinal, {code.data(), code.size(), "kernel", 60000});
       const Values values;
       if (!function.ok()) ++failed;
       for (int j = 0; function.ok() && j < kLaunches; ++j) {

@@ -102,8 +102,9 @@ TEST(a_failed_load_is_tried_again) {
   std::string trace;
   const core::Status status = kernel->run(values, nullptr, {}, &trace);
   CHECK_EQUAL(status.code(), AOTRITON_DRIVER_ERROR);
-  CHECK_CONTAINS(status.text(), "amd-gfx942/sample/scale.zip: ;;#F;X=");
-  CHECK_CONTAINS(status.text(), "the fake driver was told to fail");
+  CHECK_CONTAINS(status.text(), "sample.scale, functional 28 (;;#F;X='*fp16:16';");
+  CHECK_CONTAINS(status.text(), " on fake:0 (gfx942): the fake driver was told to fail; pack ");
+  CHECK_CONTAINS(status.text(), "amd-gfx942/sample/scale.zip");
   CHECK_CONTAINS(trace, "\"status\": \"driver_error\"");
   CHECK_CONTAINS(trace, "\"loaded\": false, \"launched\": false");
   CHECK_EQUAL(fake.driver.launches.load(), 0);
