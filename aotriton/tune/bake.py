@@ -90,7 +90,7 @@ def _nearest(points: Mapping[Point, str], wanted: Point) -> Point:
     def distance(point: Point) -> float:
         return sum((math.log2(a) - math.log2(b)) ** 2 for a, b in zip(point, wanted, strict=True))
 
-    return min(sorted(points), key=distance)
+    return min(sorted(points, reverse=True), key=distance)  # of those as near the larger problem
 
 
 def _needed(bins: Sequence[tuple[int, ...]], number: int, filled: Mapping[Point, str]) -> tuple[int, ...]:

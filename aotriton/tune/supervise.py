@@ -23,6 +23,9 @@ from aotriton.tune.timing import Times
 
 __all__ = ["Group", "Supervised"]
 
+# The program that measures one functional.
+COMMAND = [sys.executable, "-m", "aotriton.tune.child"]
+
 Group: TypeAlias = tuple[Mapping[str, int], list[Result]]
 """A problem with the results of all configs of a functional."""
 
@@ -140,7 +143,7 @@ class _Child:
         root = str(Path(__file__).resolve().parents[2])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "aotriton.tune.child"],
+            COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
