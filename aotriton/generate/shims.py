@@ -83,7 +83,7 @@ def _camel(name: str) -> str:
 
 
 def _member_type(kernel: Kernel, argument: Argument) -> str:
-    if argument.role == "tensor":
+    if argument.role in ("tensor", "descriptor"):
         dense = f", {argument.dense}" if argument.dense else ""
         return f"dispatch::Tensor<{argument.rank}{dense}>"
     if argument.role == "choice":
@@ -118,7 +118,7 @@ def arguments_header(kernel: Kernel) -> str:
     """
     given = frozenset(kernel.caller_arguments)
     asked = [argument for argument in kernel.arguments if argument.name in given]
-    body = [_check(argument.name) for argument in asked if argument.role == "tensor"]
+    body = [_check(argument.name) for argument in asked if argument.role in ("tensor", "descriptor")]
     for position, argument in enumerate(kernel.arguments):
         body.append(f"  values[{position}] = {_assignment(kernel, argument, given)};")
     names = [f'    "{argument.name}",' for argument in kernel.arguments]

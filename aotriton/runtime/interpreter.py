@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import itertools
 import json
+import re
 import sys
 import tempfile
 import threading
@@ -34,6 +35,7 @@ __all__ = ["Program", "load_program"]
 
 _LOCK = threading.RLock()  # Triton's interpreter keeps one grid position and patches triton.language: one at a time
 _FOLDER: list[tempfile.TemporaryDirectory[str]] = []  # made with the first program; the interpreter removes it at exit
+_DESCRIPTOR = re.compile(r"tensordesc<(?P<type>\w+)\[(?P<block>[\d, ]+)\]>")
 _CTYPES: dict[str, Any] = {
     "i1": ctypes.c_bool, "i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64,
     "u1": ctypes.c_bool, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
@@ -131,8 +133,11 @@ class _Parameter:
     name: str
     type: str  # without the alignment
 
-    def value(self, address: int) -> Any:
-        """The typed value that lies at `address`, as a tensor of the interpreter."""
+    count = 1  # of the values that a launch gives for it
+
+    def value(self, addresses: Sequence[int]) -> Any:
+        """The typed value that lies at an address, as a tensor of the interpreter."""
+        (address,) = addresses
         pointer = self.type.startswith("*")
         dtype = tl.pointer_type(tl.str_to_ty(self.type[1:], None)) if pointer else tl.str_to_ty(self.type, None)
         raw = (ctypes.c_uint64 if pointer else _CTYPES[self.type]).from_address(address).value
@@ -140,6 +145,36 @@ class _Parameter:
         if self.type == "fp16":
             data = data.view(np.float16)
         return tl.tensor(triton_interpreter.TensorHandle(data, dtype), dtype)
+
+
+class _Descriptor:
+    """A parameter that stands for a whole tensor: address, sizes, strides, flag of NaN, of rounding; sizes, strides."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        match = _DESCRIPTOR.fullmatch(kind)
+        self.name, self.type = name, match["type"] if match else kind
+        self.block = [int(size) for size in match["block"].split(",")] if match else []
+        self.count = 3 + 4 * len(self.block)
+
+    def value(self, addresses: Sequence[int]) -> Any:
+        """The descriptor, as the interpreter has it; it is built inside of a launch."""
+        rank = len(self.block)
+        sizes, strides = (
+            [_Parameter("", "i64").value([address]) for address in addresses[1 + rank * part :][:rank]]
+            for part in range(2)
+        )
+        fills_nan = bool(ctypes.c_bool.from_address(addresses[1 + 2 * rank]).value)
+        return triton_interpreter.interpreter_semantic.make_tensor_descriptor(
+            base=_Parameter("", f"*{self.type}").value(addresses[:1]),
+            shape=sizes,
+            strides=[*strides[:-1], tl.constexpr(1)],
+            block_shape=[tl.constexpr(size) for size in self.block],
+            padding_option="nan" if fills_nan else "zero",
+        )
+
+
+def _parameter(name: str, kind: str) -> _Parameter | _Descriptor:
+    return _Descriptor(name, kind) if kind.startswith("tensordesc<") else _Parameter(name, kind.split(":")[0])
 
 
 class Program:
@@ -155,7 +190,7 @@ class Program:
         if bundle.get("format") != 1:
             raise ValueError(f"a host code object of format {bundle.get('format')!r}; this version reads format 1")
         self.entry: str = bundle["entry"]
-        self.parameters = [_Parameter(name, kind.split(":")[0]) for name, kind in bundle["signature"]]
+        self.parameters = [_parameter(name, kind) for name, kind in bundle["signature"]]
         unknown = [p.type for p in self.parameters if p.type.removeprefix("*") not in _CTYPES]
         if unknown:
             raise ValueError(f"a host code object with parameters of unknown types {', '.join(unknown)}")
@@ -180,7 +215,7 @@ class Program:
         grid : tuple of int
             Three sizes.
         addresses : sequence of int
-            One address per parameter, of its value.
+            One address for each value: a parameter has one, a descriptor several.
         extents : sequence of (int, int), optional
             Where the kernel may read and write, [begin, end); None if that isn't known.
 
@@ -189,10 +224,12 @@ class Program:
         RuntimeError
             The kernel failed; the message says where in its source, and in which program.
         """
-        if len(addresses) != len(self.parameters):
-            raise RuntimeError(f"{self.entry} has {len(self.parameters)} parameters; the launch gave {len(addresses)}")
+        count = sum(parameter.count for parameter in self.parameters)
+        if len(addresses) != count:
+            raise RuntimeError(f"{self.entry} has {count} parameters; the launch gave {len(addresses)}")
+        rest = iter(addresses)
         with _LOCK, _patched(extents):
-            values = {p.name: p.value(a) for p, a in zip(self.parameters, addresses, strict=True)}
+            values = {p.name: p.value(list(itertools.islice(rest, p.count))) for p in self.parameters}
             body = self.function.rewrite()
             builder = triton_interpreter.interpreter_builder
             builder.set_grid_dim(*grid)

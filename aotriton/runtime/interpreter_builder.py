@@ -98,9 +98,9 @@ def _memory(builder: Any, extents: Sequence[tuple[int, int]] | None) -> dict[str
     plain = type(builder)
     check = _guard(extents)
 
-    def create_masked_load(ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
+    def create_masked_load(ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
         check(ptrs, mask.data)
-        return plain.create_masked_load(builder, ptrs, mask, other, *rest)
+        return plain.create_masked_load(builder, ptrs, mask, other, *rest, **named)
 
     def create_masked_store(ptrs: Any, value: Any, mask: Any, cache_policy: Any) -> Any:
         check(ptrs, mask.data)
