@@ -98,6 +98,7 @@ class hipError_t(enum.IntEnum):
     hipErrorTbd = 1054
 
 
+_SUCCESS = hipError_t.hipSuccess
 _OF_STATUS = {
     Status.SUCCESS: hipError_t.hipSuccess,
     Status.INVALID_ARGUMENT: hipError_t.hipErrorInvalidValue,
@@ -116,6 +117,8 @@ _OF_STATUS = {
 def hip_error_of(status: int) -> hipError_t:
     """The code that the C++ API returns for the status that a call of the C API has just given."""
     _own.text = ""
+    if status == 0:  # nearly always, and making an enumeration's member of it takes its time
+        return _SUCCESS
     return _OF_STATUS.get(Status(status), hipError_t.hipErrorUnknown)
 
 

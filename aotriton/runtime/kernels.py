@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aotriton.errors import AotritonError, ArgumentError
-from aotriton.runtime import host
+from aotriton.runtime import host, objects
 from aotriton.runtime.abi import DTYPES, MAX_RANK, Argument, ArgumentKind, LaunchOptions, Tensor, write_tensor
-from aotriton.runtime.device import Device, device_for, open_device, stream_handle
+from aotriton.runtime.device import Device, device_for, open_device, stream_address, stream_handle
 from aotriton.runtime.library import check, library, take_text
 from aotriton.runtime.tensors import view_of
 from aotriton.runtime.view import TensorSpec, View
@@ -109,6 +109,7 @@ class Kernel:
         self.name = name
         self.device = device
         self._handle = handle
+        self._addresses = handle.value, device.handle.value
         self._closed = weakref.finalize(self, library().aotriton_kernel_close, handle)
         self._closed.atexit = False  # the process takes it along
 
@@ -148,7 +149,21 @@ class Kernel:
         ArgumentError, DeviceError, PackError, UnsupportedError
             Nothing was launched.
         """
-        given, options = self._prepare(grid, config, _merged(more, arguments), may_ask=False)
+        merged = arguments if more is None else _merged(more, arguments)
+        try:
+            queue = stream if stream is None or type(stream) is int else stream_address(stream)
+            sizes = tuple(grid) if type(grid) is list else grid
+            status = objects.kernel_launch(*self._addresses, merged, sizes, config, queue)
+        except Exception:  # found again on the general path, which says which argument it is about
+            status = objects.DECLINED
+        if status == objects.DECLINED:
+            self._launch(merged, grid, config, stream)
+        elif status:
+            check(status)
+
+    def _launch(self, arguments: dict[str, Any], grid: Sequence[int] | None, config: int | None, stream: Any) -> None:
+        """The general path of `launch`, for values of any type and all devices."""
+        given, options = self._prepare(grid, config, arguments, may_ask=False)
         handle = stream_handle(stream, given.first, given.views[0][1]) if given.views else _plain_stream(stream)
         with self._bounds(given):
             check(library().aotriton_kernel_launch(self._handle, given.array, len(given.array), handle, options))
@@ -214,7 +229,7 @@ class Kernel:
 
 
 def _plain_stream(stream: Any) -> int:
-    return 0 if stream is None else stream_handle(stream, None, View(0, "i8", (), (), (1, -1)))
+    return 0 if stream is None else stream_address(stream)
 
 
 def open_kernel(

@@ -49,8 +49,9 @@ bool read_integer(const Functions& python, Object* object, Integer& value) {
 template <typename Pointee>
 bool read_pointer(const Functions& python, Object* object, Pointee*& pointer) {
   if (python.kind_of(object) != python.int_type) return false;
-  pointer = static_cast<Pointee*>(python.to_pointer(object));
-  return pointer != nullptr || python.error() == nullptr;
+  const unsigned long long address = python.to_address(object);
+  pointer = reinterpret_cast<Pointee*>(static_cast<std::uintptr_t>(address));
+  return address != std::numeric_limits<unsigned long long>::max() || python.error() == nullptr;
 }
 
 // The stream that was given, or for None that of the first tensor's library.

@@ -31,7 +31,7 @@ bool find_all(Functions& python) {
       .find(python.capsule_pointer, "PyCapsule_GetPointer")
       .find(python.integer, "PyLong_FromLong")
       .find(python.to_integer, "PyLong_AsLongLong")
-      .find(python.to_pointer, "PyLong_AsVoidPtr")
+      .find(python.to_address, "PyLong_AsUnsignedLongLong")
       .find(python.to_real, "PyFloat_AsDouble")
       .find(python.to_text, "PyUnicode_AsUTF8AndSize")
       .find(python.tuple_size, "PyTuple_Size")

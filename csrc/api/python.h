@@ -20,7 +20,7 @@ struct Functions {
   void* (*capsule_pointer)(Object* capsule, const char* name);
   Object* (*integer)(long value);
   long long (*to_integer)(Object* object);
-  void* (*to_pointer)(Object* object);
+  unsigned long long (*to_address)(Object* object);
   double (*to_real)(Object* object);
   const char* (*to_text)(Object* text, Size* bytes);
   Size (*tuple_size)(Object* tuple);

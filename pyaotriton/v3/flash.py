@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
-from aotriton.runtime import host
-from aotriton.runtime.abi import DTYPES, AttnFwdParams, AttnOptions, write_tensor
+from aotriton.runtime import host, objects
+from aotriton.runtime.abi import DTYPES, AttnFwdParams, AttnOptions, Tensor, write_tensor
 from aotriton.runtime.library import library
 from pyaotriton.errors import hip_error_of, hipError_t, refused
 from pyaotriton.runtime import Stream
@@ -66,11 +67,36 @@ class attn_options:
         Only backends whose results are the same each time.
     """
 
-    __slots__ = ("deterministic", "force_backend_index")
+    __slots__ = ("_address", "_struct")
 
     def __init__(self) -> None:
-        self.force_backend_index = -1
-        self.deterministic = False
+        self._struct = AttnOptions(ctypes.sizeof(AttnOptions), -1, 0, 0, 0)
+        self._address = ctypes.addressof(self._struct)
+
+    @property
+    def force_backend_index(self) -> int:
+        """-1, or the number of a backend."""
+        return int(self._struct.force_backend)
+
+    @force_backend_index.setter
+    def force_backend_index(self, number: int) -> None:
+        self._struct.force_backend = number
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether results are to be the same each time."""
+        return bool(self._struct.deterministic)
+
+    @deterministic.setter
+    def deterministic(self, wanted: bool) -> None:
+        self._struct.deterministic = int(wanted)
+
+    def __getstate__(self) -> tuple[int, bool]:
+        return self.force_backend_index, self.deterministic
+
+    def __setstate__(self, state: tuple[int, bool]) -> None:
+        attn_options.__init__(self)
+        self.force_backend_index, self.deterministic = state
 
 
 class attn_fwd_params:
@@ -80,9 +106,16 @@ class attn_fwd_params:
     """
 
     kVersion: ClassVar[int] = 3
-    __slots__ = (*_TENSORS, *_SCALARS)
+    __slots__ = ("_address", "_struct", *_TENSORS, *_SCALARS)
+
+    _struct: AttnFwdParams  # what the library takes, always up to date with the fields
+    _address: int
 
     def __init__(self) -> None:
+        struct = AttnFwdParams()
+        struct.size = ctypes.sizeof(AttnFwdParams)
+        object.__setattr__(self, "_struct", struct)
+        object.__setattr__(self, "_address", ctypes.addressof(struct))
         for field, (_, kind) in _TENSORS.items():
             null = T0(0, DType.kUnknown) if kind is T0 else kind(0, [0] * kind.RANK, [0] * kind.RANK, DType.kUnknown)
             object.__setattr__(self, field, null)
@@ -94,9 +127,26 @@ class attn_fwd_params:
             kind = _TENSORS[field][1]
             if not isinstance(value, kind):
                 raise TypeError(f"attn_fwd_params.{field} takes a {kind.__name__}, not a {type(value).__name__}")
+            self._write(field, value)
         elif field in _SCALARS:
             value = self._number(field, value)
+            setattr(self._struct, _SCALARS[field][0], value)
         object.__setattr__(self, field, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in (*_TENSORS, *_SCALARS)}
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        attn_fwd_params.__init__(self)
+        for field, value in fields.items():
+            setattr(self, field, value)
+
+    def _write(self, field: str, view: TensorView) -> None:
+        offset = _OFFSETS[field]
+        if view.data_ptr or any(view.sizes):  # a tensor without elements may have no address, but it has a shape
+            write_tensor(self._struct, offset, view.data_ptr, view.dtype, view.sizes, view.strides)
+        else:
+            ctypes.memset(self._address + offset, 0, ctypes.sizeof(Tensor))
 
     @staticmethod
     def _number(field: str, value: Any) -> Any:
@@ -109,18 +159,6 @@ class attn_fwd_params:
         if kind is int and not low <= number <= high:
             raise TypeError(f"attn_fwd_params.{field} is from {low} to {high}, not {value}")
         return number
-
-
-def _struct_of(params: attn_fwd_params) -> AttnFwdParams:
-    struct = AttnFwdParams()
-    struct.size = ctypes.sizeof(AttnFwdParams)
-    for field, offset in _OFFSETS.items():
-        view = getattr(params, field)
-        if view.data_ptr:
-            write_tensor(struct, offset, view.data_ptr, view.dtype, view.sizes, view.strides)
-    for field, (name, _) in _SCALARS.items():
-        setattr(struct, name, getattr(params, field))
-    return struct
 
 
 def _extents(params: attn_fwd_params) -> list[tuple[int, int]]:
@@ -162,14 +200,12 @@ def attn_fwd(
     if params_version != attn_fwd_params.kVersion:
         text = f"attn_fwd_params has version {params_version}; this package takes version {attn_fwd_params.kVersion}"
         return refused(hipError_t.hipErrorInvalidSymbol, f"{text}: pass attn_fwd_params.kVersion")
-    struct = _struct_of(params)
-    chosen = AttnOptions(ctypes.sizeof(AttnOptions), -1, 0, 0, 0)
-    if options is not None:
-        chosen.force_backend = options.force_backend_index
-        chosen.deterministic = int(options.deterministic)
+    chosen = 0 if options is None else options._address
     handle = stream.handle if stream is not None else 0
-    call = library().aotriton_attn_fwd
-    if os.environ.get("AOTRITON_DEVICE") == "host":
-        with host.bounded(_extents(params)):
-            return hip_error_of(call(ctypes.byref(struct), None, handle, ctypes.byref(chosen), None))
-    return hip_error_of(call(ctypes.byref(struct), None, handle, ctypes.byref(chosen), None))
+    status = objects.attn_fwd_params(params._address, handle, chosen)
+    if status == objects.DECLINED:
+        call = library().aotriton_attn_fwd
+        bounds = host.bounded(_extents(params)) if os.environ.get("AOTRITON_DEVICE") == "host" else nullcontext()
+        with bounds:
+            status = call(params._struct, None, handle, None if options is None else options._struct, None)
+    return hip_error_of(status)
