@@ -90,6 +90,18 @@ def test_t2_no_keys(memory, causal):
     assert (memory.fetch(placed[4]) == NOTHING).all()
 
 
+def test_t2_no_keys_in_views_of_no_address(memory):
+    """A tensor without elements has none in PyTorch."""
+    q, out = memory.place(normal(1, 2, 3, 64)), memory.place(poisoned((1, 2, 3, 64), np.float16))
+    params = params_of(memory, q, q, q, out)
+    params.K = params.V = T4(0, (1, 2, 0, 64), (0, 0, 64, 1), DType.kFloat16)
+    assert call(memory, params) == hipError_t.hipSuccess, last_error()
+    assert (memory.fetch(out) == 0).all()
+    params.K = T4(0, (0, 0, 0, 0), (0, 0, 0, 0), DType.kFloat16)
+    assert call(memory, params) == hipError_t.hipErrorInvalidValue
+    assert "k is null" in last_error()
+
+
 @pytest.mark.parametrize("shape", [(1, 2, 0, 64), (0, 2, 3, 64)])
 def test_t2_no_queries_or_no_batch(memory, shape):
     q = np.zeros(shape, np.float16)
