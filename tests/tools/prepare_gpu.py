@@ -24,6 +24,7 @@ BUILD = ROOT / "build" / "cmake"
 MOST_PACKS, MOST_ALL = 40_000_000, 64 * 2**20
 # Kernels beside flash's: a description and a build set each, whose packs go to packs/<name>/.
 SETS = [ROOT / "examples/rmsnorm/set.json", *sorted((ROOT / "tests/gpu/kernels").glob("*/set.json"))]
+TARGET = "sm_90"
 PROGRAMS = ["launch_cost"]
 COPIED = ["tests/gpu", "tests/tools", "tests/consumer", "benchmarks", "examples"]
 # Not in an installation: what results are compared with.
@@ -53,7 +54,8 @@ def tool(name: str) -> Path | str:
 
 def build_packs(out: Path, build_set: Path | str, workers: int, *more: object) -> None:
     """Packs of a set, shown as they are built."""
-    command = [sys.executable, "-m", "aotriton", "build", "--set", build_set, "--out", out, "--workers", workers, *more]
+    command = [sys.executable, "-m", "aotriton", "build", "--set", build_set, "--target", TARGET, "--out", out]
+    command += ["--workers", workers, *more]
     if subprocess.run([str(word) for word in command], cwd=ROOT, check=False).returncode:
         sys.exit(1)
 
@@ -117,8 +119,8 @@ def main() -> int:
     (folder / "data").mkdir(exist_ok=True)
     print(run(sys.executable, "tests/tools/record_sentences.py", folder / "data" / "sentences.npz").strip())
     for path in SETS:
-        more = ("--target", "sm_90", "--family", path.with_name("description.py"))
-        build_packs(folder / "packs" / path.parent.name, path, arguments.workers, *more)
+        family = path.with_name("description.py")
+        build_packs(folder / "packs" / path.parent.name, path, arguments.workers, "--family", family)
     build_packs(folder / "lib" / "aotriton.images", arguments.set, arguments.workers)
     made = facts(folder, arguments.set)
     (folder / "facts.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
