@@ -36,7 +36,7 @@ const Prepared* Memo::find(const Key& key) {
 }
 
 void Memo::keep(const Key& key, const Prepared& launch) {
-  if (unused_ || !key.sound() || launch.function == nullptr) return;
+  if (unused_ || !key.sound() || !launch.ready()) return;
   const std::uint64_t hash = key.hash();
   const std::size_t set = hash % kSets;
   for (const Entry& entry : sets_[set]) {
@@ -47,7 +47,7 @@ void Memo::keep(const Key& key, const Prepared& launch) {
   entry.hash = hash;
   entry.size = key.size();
   std::copy_n(key.words(), key.size(), entry.words.begin());
-  entry.launch = launch;
+  std::construct_at(&entry.launch, launch);
 }
 
 }  // namespace aotriton::dispatch

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 namespace aotriton::dispatch {
@@ -95,16 +96,21 @@ class Memo {
 
  private:
   struct Entry {
-    std::uint64_t hash;
-    std::uint64_t size;  // of the key; 0: nothing is here
-    std::array<std::uint64_t, Key::kMost> words;
-    Prepared launch;
+    constexpr Entry() {}
+
+    std::uint64_t hash = 0;
+    std::uint64_t size = 0;  // of the key; 0: nothing is here
+    std::array<std::uint64_t, Key::kMost> words{};
+    union {
+      char nothing = 0;
+      Prepared launch;
+    };
   };
 
-  std::array<std::array<Entry, kWays>, kSets> sets_;
-  std::array<std::uint8_t, kSets> next_;  // to be replaced, by set
-  std::uint64_t hits_;
-  bool unused_;
+  std::array<std::array<Entry, kWays>, kSets> sets_{};
+  std::array<std::uint8_t, kSets> next_{};  // to be replaced, by set
+  std::uint64_t hits_ = 0;
+  bool unused_ = false;
 };
 
 }  // namespace aotriton::dispatch

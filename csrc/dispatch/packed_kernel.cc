@@ -57,14 +57,14 @@ PackedKernel::~PackedKernel() {
 }
 
 // What errors of drivers call a code object.
-std::string PackedKernel::label_of(const Selection& selection) const {
-  return cat(plan_.index().family()->string_view(), ".", plan_.index().kernel()->string_view(),
-             ", functional ", selection.functional->number(), " (", selection.image->name()->string_view(), ")");
+std::string PackedKernel::label_of(const index::Functional& functional, const index::Image& image) const {
+  return cat(plan_.index().family()->string_view(), ".", plan_.index().kernel()->string_view(), ", functional ",
+             functional.number(), " (", image.name()->string_view(), ")");
 }
 
 // A driver's failure, with what failed and where.
-Status PackedKernel::named(const Selection& selection, const Status& status) const {
-  return Status(status.code(), cat(label_of(selection), " on ", device_.name, " (", device_.machine.target, "): ",
+Status PackedKernel::named(const index::Functional& functional, const index::Image& image, const Status& status) const {
+  return Status(status.code(), cat(label_of(functional, image), " on ", device_.name, " (", device_.machine.target, "): ",
                                    status.text(), "; pack ", plan_.located.file->path()));
 }
 
@@ -85,7 +85,7 @@ std::string PackedKernel::refusal(const Status& status, const Options& options) 
 
 Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, const Options& options,
                          std::string* trace_json, Prepared* prepared) {
-  if (prepared != nullptr) prepared->function = nullptr;
+  if (prepared != nullptr) prepared->facts.function = nullptr;
   if (values.size() != plan_.names.size()) {
     return Status(AOTRITON_INTERNAL_ERROR, cat("internal error, please report: ", values.size(), " values for ",
                                                plan_.names.size(), " arguments"));
@@ -102,26 +102,44 @@ Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, 
 }
 
 void PackedKernel::prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const {
-  // What a descriptor comes to is built for each launch, and attributes of launches are not kept.
-  const index::Image& image = *selection.image;
-  if (selection.signature->descriptors != 0 || image.num_ctas() > 1 || image.dependent() || image.cooperative()) return;
+  // What a descriptor comes to is built for each launch.
+  if (selection.signature->descriptors != 0 || !plan_.sees_little_of_addresses) return;
   const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
-  const auto& facts = selection.signature->parameters;
-  if (!plan_.sees_little_of_addresses || parameters.size() > Prepared::kMostParameters) return;
-  prepared.addresses = 0;
-  for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (!facts[i].pointer || values[facts[i].argument].bits == 0) continue;
-    if (prepared.addresses == Prepared::kMostAddresses) return;
-    prepared.address[prepared.addresses++] = {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(facts[i].argument)};
+  if (parameters.size() > Prepared::kMostParameters) return;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    std::memcpy(&prepared.slots[i], parameters.data()[i], sizeof prepared.slots[i]);
   }
-  prepared.parameters = static_cast<std::uint16_t>(parameters.size());
-  for (std::size_t i = 0; i < parameters.size(); ++i) std::memcpy(&prepared.slots[i], parameters.data()[i], sizeof(std::uint64_t));
+  prepared.addresses = 0;
+  for (std::size_t i = 0; i < selection.signature->parameters.size(); ++i) {
+    const ParameterFacts& facts = selection.signature->parameters[i];
+    if (!facts.pointer || values[facts.argument].bits == 0) continue;
+    if (prepared.addresses == Prepared::kMostAddresses) return;
+    prepared.address[prepared.addresses++] = {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(facts.argument)};
+  }
+  prepared.kernel = this;
+  prepared.functional = selection.functional;
+  prepared.image = selection.image;
   prepared.driver = device_.driver;
   prepared.ordinal = device_.ordinal;
-  prepared.grid = selection.grid;
-  prepared.threads = selection.image->threads();
-  prepared.shared = selection.image->shared();
-  prepared.function = functions_[selection.image_number].load(std::memory_order_acquire);
+  prepared.facts = launch_of(selection, parameters);
+}
+
+Status Prepared::failure(const Status& status) const { return kernel->named(*functional, *image, status); }
+
+// All that the driver is told of a launch.
+drivers::Launch PackedKernel::launch_of(const Selection& selection, const Parameters& parameters) const {
+  const index::Image& image = *selection.image;
+  drivers::Launch launch;
+  launch.function = functions_[selection.image_number].load(std::memory_order_acquire);
+  launch.grid = selection.grid;
+  launch.threads = image.threads();
+  launch.shared = image.shared();
+  launch.cluster = image.num_ctas();
+  launch.dependent = image.dependent();
+  launch.cooperative = image.cooperative();
+  launch.parameters = parameters.data();
+  launch.count = parameters.size();
+  return launch;
 }
 
 Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,
@@ -139,19 +157,9 @@ Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> 
     Status status = parameters.encode(*device_.driver, device_.ordinal, plan_, *selection.signature, *selection.image, values);
     if (!status.ok()) return status;
   }
-  drivers::Launch launch;
-  launch.function = *function;
-  launch.grid = selection.grid;
-  launch.threads = selection.image->threads();
-  launch.shared = selection.image->shared();
-  launch.cluster = selection.image->num_ctas();
-  launch.dependent = selection.image->dependent();
-  launch.cooperative = selection.image->cooperative();
-  launch.parameters = parameters.data();
-  launch.count = parameters.size();
-  Status status = device_.driver->launch(device_.ordinal, launch, stream);
+  Status status = device_.driver->launch(device_.ordinal, launch_of(selection, parameters), stream);
   launched = status.ok();
-  return launched ? status : named(selection, status);
+  return launched ? status : named(*selection.functional, *selection.image, status);
 }
 
 Result<drivers::Function> PackedKernel::function_of(const Selection& selection) {
@@ -177,10 +185,10 @@ Result<drivers::Function> PackedKernel::load(const Selection& selection) {
     return code.status();
   }
   const Clock::time_point decoded = Clock::now();
-  const std::string label = label_of(selection);
+  const std::string label = label_of(*selection.functional, image);
   const drivers::CodeObject object{code->data(), code->size(), plan_.index().symbol()->c_str(), image.shared(), label};
   const Result<drivers::Function> function = device_.driver->load(device_.ordinal, object);
-  if (!function.ok()) return named(selection, function.status());
+  if (!function.ok()) return named(*selection.functional, image, function.status());
   AOTRITON_LOG(info, device_.name, " loaded ", image.name()->string_view(), "; decoding took ",
                microseconds(decoded - start), " us, the driver ", microseconds(Clock::now() - decoded), " us");
   slot.store(*function, std::memory_order_release);

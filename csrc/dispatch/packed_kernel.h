@@ -1,6 +1,7 @@
 // The kernel of a pack: its plan, and the code objects that it has loaded for its device.
 #pragma once
 
+#include "dispatch/parameters.h"
 #include "dispatch/select.h"
 
 #include <atomic>
@@ -26,6 +27,9 @@ class PackedKernel final : public Kernel {
                    std::string* trace_json, Prepared* prepared = nullptr) override;
   bool stale() const override { return stale_.load(std::memory_order_relaxed); }
 
+  // A driver's failure, with what failed and where.
+  core::Status named(const index::Functional& functional, const index::Image& image, const core::Status& status) const;
+
   const Plan& plan() const { return plan_; }
 
  private:
@@ -42,9 +46,9 @@ class PackedKernel final : public Kernel {
 
   core::Status enqueue(const Selection& selection, std::span<const Value> values, aotriton_stream stream,
                        const Options& options, bool& loaded, bool& launched);
+  drivers::Launch launch_of(const Selection& selection, const Parameters& parameters) const;
   void prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const;
-  std::string label_of(const Selection& selection) const;
-  core::Status named(const Selection& selection, const core::Status& status) const;
+  std::string label_of(const index::Functional& functional, const index::Image& image) const;
   core::Result<drivers::Function> function_of(const Selection& selection);
   core::Result<drivers::Function> load(const Selection& selection);
 

@@ -83,7 +83,7 @@ Status run_by_name(Kernel& kernel, std::span<const aotriton_argument> arguments,
   }
   Prepared prepared;
   Status status = kernel.run(values.span(), stream, options, trace, &prepared);
-  if (prepared.function != nullptr) keep(key, kernel, arguments, prepared);
+  if (prepared.ready()) keep(key, kernel, arguments, prepared);
   return status;
 }
 

@@ -85,7 +85,7 @@ core::Status launch(const dispatch::Prepared& prepared, const aotriton_attn_fwd_
 }
 
 void keep(const dispatch::Key& key, dispatch::Prepared& prepared) {
-  for (std::size_t i = 0; prepared.function != nullptr && i < prepared.addresses; ++i) {
+  for (std::size_t i = 0; prepared.ready() && i < prepared.addresses; ++i) {
     std::uint8_t& from = prepared.address[i].from;
     from = kFrom[from];
     if (from == kAddresses) return;
