@@ -162,7 +162,10 @@ class _Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._log.close()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
 
     def answers(self) -> Iterator[dict[str, Any]]:
         """What it says, until it ends or says nothing for too long."""
