@@ -83,10 +83,10 @@ def attn_fwd(
     >>> out.shape, round(float(lse[0, 0, 0]), 4)
     ((1, 1, 16, 16), 2.7902)
     """
-    outputs = out, lse
+    made, rows = out, lse
     try:
         if out is None or lse is True or lse is False:
-            outputs = made_outputs(q, (*q.shape[:3], v.shape[3]), out, lse)
+            made, rows = made_outputs(q, (*q.shape[:3], v.shape[3]), out, lse)
         mask = None
         if causal is True and window is None:
             mask = _TOP_LEFT
@@ -94,14 +94,14 @@ def attn_fwd(
             mask = resolve_window(causal, window, q.shape[2], k.shape[2])
         where = None if device is None else device_address(device)
         queue = stream if stream is None or type(stream) is int else stream_address(stream)
-        status = objects.attn_fwd(q, k, v, *outputs, scale, mask, where, queue)
+        status = objects.attn_fwd(q, k, v, made, rows, scale, mask, where, queue)
     except Exception:  # found again on the general path, which says which argument it is about
         status = objects.DECLINED
     if status == objects.DECLINED:
-        outputs = _attn_fwd((q, k, v), scale, causal, window, (out, lse), device, stream)
+        made, rows = _attn_fwd((q, k, v), scale, causal, window, (out, lse), device, stream)
     elif status:
         check(status)
-    return outputs[0] if lse is None or lse is False else outputs
+    return made if rows is None else (made, rows)
 
 
 def _attn_fwd(

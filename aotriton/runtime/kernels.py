@@ -85,12 +85,18 @@ def _merged(more: Mapping[str, Any] | None, arguments: dict[str, Any]) -> dict[s
     """All arguments, given as a mapping or by name."""
     if more is None:
         return arguments
-    if not isinstance(more, Mapping) or not all(isinstance(name, str) for name in more):
-        raise ArgumentError(f"arguments are given by name, or as a mapping from names; {more!r} is neither")
-    twice = sorted(set(more) & set(arguments))
-    if twice:
-        raise ArgumentError(f"{', '.join(twice)} is given twice: in the mapping and by name")
-    return {**more, **arguments}
+    try:
+        return dict(**more, **arguments)
+    except TypeError:
+        raise _not_named(more, arguments) from None
+
+
+def _not_named(more: Any, arguments: dict[str, Any]) -> ArgumentError:
+    """Why these are no arguments by name."""
+    if isinstance(more, Mapping) and all(isinstance(name, str) for name in more):
+        twice = ", ".join(sorted(set(more) & set(arguments)))
+        return ArgumentError(f"{twice} is given twice: in the mapping and by name")
+    return ArgumentError(f"arguments are given by name, or as a mapping from names; {more!r} is neither")
 
 
 class Kernel:
@@ -149,7 +155,7 @@ class Kernel:
         ArgumentError, DeviceError, PackError, UnsupportedError
             Nothing was launched.
         """
-        merged = arguments if more is None else _merged(more, arguments)
+        merged = _merged(more, arguments)
         try:
             queue = stream if stream is None or type(stream) is int else stream_address(stream)
             sizes = tuple(grid) if type(grid) is list else grid
