@@ -1,6 +1,7 @@
 // Names of devices, and the devices behind streams.
 #include "drivers/devices.h"
 
+#include "core/environment.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "drivers/facts.h"
@@ -8,7 +9,6 @@
 #include "machines.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -231,7 +231,7 @@ Result<aotriton_device*> open_device(std::string_view name) {
 }
 
 Result<aotriton_device*> device_of_stream(aotriton_stream stream) {
-  if (const char* name = std::getenv("AOTRITON_DEVICE"); name != nullptr && *name != '\0') {
+  if (const char* name = core::environment(core::Variable::device); *name != '\0') {
     Result<aotriton_device*> device = open_known(name);
     if (device.ok()) return device;
     return Status(device.status().code(), cat("AOTRITON_DEVICE: ", device.status().text()));
