@@ -151,6 +151,7 @@ class Decoder {
       out_.mods.op_sel_hi = static_cast<std::uint8_t>((scales_ >> 59 & 3) | (scales_ >> 14 & 1) << 2);
     }
     if (row.format == Format::VOP3PX || (row.format == Format::VOP3P && matrix())) matrix_modifiers();
+    if (wrong_ != nullptr) return wrong_;
     const Word all = words == 2 ? ~Word{0} : 0xffffffff;
     if ((word_ & all & ~used_) != 0) return "bits are set that mean nothing in it";
     if (has_literal_) {
@@ -240,6 +241,7 @@ class Decoder {
     m.cbsz = static_cast<std::uint8_t>(take(8, 3));
     m.abid = static_cast<std::uint8_t>(take(11, 4));
     m.blgp = static_cast<std::uint8_t>(take(61, 3));
+    if (out_.row->name.ends_with("_f8f6f4") && (m.cbsz > 4 || m.blgp > 4)) wrong_ = "a kind of number that doesn't exist";
   }
 
   void sdwa_modifiers() {
@@ -290,7 +292,6 @@ class Decoder {
     } else {
       m.offset = static_cast<std::int32_t>(take(0, 16));
     }
-    m.gds = bit(16);
     accumulation_ = bit(25);
   }
 
@@ -496,6 +497,7 @@ class Decoder {
   Instruction out_;
   Word word_ = 0, used_ = 0, scales_ = 0;
   std::uint32_t size_ = 4;
+  const char* wrong_ = nullptr;
   bool has_literal_ = false, accumulation_ = false, sext_[2] = {false, false};
 };
 

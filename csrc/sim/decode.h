@@ -25,7 +25,7 @@ struct Operand {
 enum class Form : std::uint8_t { plain, sdwa, dpp };
 
 struct Modifiers {
-  bool clamp = false, glc = false, slc = false, scc = false, lds = false, gds = false; // glc: sc0, slc: nt, scc: sc1
+  bool clamp = false, glc = false, slc = false, scc = false, lds = false; // glc: sc0, slc: nt, scc: sc1
   bool offen = false, idxen = false, bound_ctrl = false, has_soffset = false, has_offset = false;
   std::uint8_t omod = 0, op_sel = 0, op_sel_hi = 0, neg_hi = 0, neg = 0, abs = 0; // bit i is source i's; op_sel 3 is the result's
   std::uint8_t dst_sel = 6, dst_unused = 0, src0_sel = 6, src1_sel = 6;           // SDWA: 0 to 3 a byte, 4, 5 a half, 6 all

@@ -301,7 +301,7 @@ std::string ds_text(const Instruction& in) {
     text += in.row->name == "ds_swizzle_b32" ? swizzle_text(static_cast<unsigned>(m.offset))
                                              : " offset:" + std::to_string(m.offset);
   }
-  return text + (m.gds ? " gds" : "");
+  return text;
 }
 
 std::string buffer_text(const Instruction& in) {
