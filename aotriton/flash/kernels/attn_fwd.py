@@ -205,6 +205,11 @@ def forward_tile(
         full_begin = 0
         full_end = Max_seqlen_k // BLOCK_N
         end = tl.cdiv(Max_seqlen_k, BLOCK_N)
+    if Sm_scale < 0:
+        # Without a mask the largest score stands for the largest scaled one, which it is only if the scale is not
+        # negative; masked blocks scale first, so now all blocks are. The queries can't have the sign: only if they are
+        # what was loaded do Hopper's matrix units read them from shared memory, else they fill registers in the loops.
+        full_end = full_begin
 
     Q += batch * stride_qz + head * stride_qh
     K += batch * stride_kz + head_k * stride_kh
@@ -212,26 +217,24 @@ def forward_tile(
     # Rows are counted from the tensor's start, not the tile's: else their offsets are the same for each tile that a
     # persistent program draws, the compiler keeps them in registers meanwhile, and the loops over the keys spill.
     row = first_row + tl.arange(0, BLOCK_M)
-    q = load_tile(Q, row, Max_seqlen_q, Hdim_qk, stride_qm, BLOCK_DMODEL, True, PADDED_HEAD)
-    # A negative scale's sign goes to the queries, exactly: what follows relies on a scale that is not negative.
-    sign = tl.where(Sm_scale < 0, -1.0, 1.0)
-    signed_q = ()
+    # Past the end the last row is read again: without a mask, whose branches cost registers that CDNA lacks at 512.
+    in_range = tl.minimum(row, Max_seqlen_q - 1)
+    q = load_tile(Q, in_range, Max_seqlen_q, Hdim_qk, stride_qm, BLOCK_DMODEL, False, PADDED_HEAD)
     acc = ()
     for i in tl.static_range(len(parts_of(BLOCK_DMODEL))):
-        signed_q = signed_q + ((q[i].to(tl.float32) * sign).to(q[i].dtype),)
         acc = acc + (tl.zeros([BLOCK_M, parts_of(BLOCK_DMODEL)[i]], tl.float32),)
-    scale = tl.abs(Sm_scale) * LOG2_E
+    scale = Sm_scale * LOG2_E
     maximum = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
 
     acc, maximum, total = attend(
-        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
+        acc, maximum, total, q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
         full_begin, 0, 0, full_end, Hdim_qk, Hdim_vo, BLOCK_DMODEL, PADDED_HEAD, WINDOWED, False, BLOCK_M, BLOCK_N,
         PRE_LOAD_V,
     )  # fmt: skip
     full = full_end - full_begin
     acc, maximum, total = attend(
-        acc, maximum, total, signed_q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
+        acc, maximum, total, q, K, V, stride_kn, stride_vn, scale, row, left, right, Max_seqlen_k,
         begin, full_begin, full, end - full, Hdim_qk, Hdim_vo, BLOCK_DMODEL, PADDED_HEAD, WINDOWED, True, BLOCK_M,
         BLOCK_N, PRE_LOAD_V,
     )  # fmt: skip
