@@ -1,37 +1,34 @@
 """The forward against PyTorch's FLASH and cuDNN backends: speed, and error against float64 beside each figure.
 
-    python benchmarks/attention.py --packs FOLDER [--packs FOLDER] [--hdim 64,128] [--seqlen 512] [--causal no]
-                                   [--dtype bf16] [--rounds N] [--commit TEXT] [--out NAME]
+    python benchmarks/attention.py [--packs FOLDER …] [--hdim 64,128] [--seqlen 512] [--causal no] [--dtype fp16]
+                                   [--rounds N] [--out NAME]
 
 16,384 tokens and a hidden size of 2048, split over batch and heads. All that is compared runs in one process on the
 same tensors, in turns whose order changes, timed by device events over several launches; medians. The first folder of
-packs is timed twice: what lies between its two columns is noise. Two folders compare two builds. Writes NAME.json and
-NAME.md. PyTorch holds the tensors and is the peer; the library takes no part of it.
+packs is timed twice: what lies between its two columns is noise. Two folders compare two builds; without any, the packs
+that the library finds are taken. Writes NAME.json and NAME.md. Runs from the tree and from the folder of
+`make packs-gpu`, by its run.py. PyTorch holds the tensors and is the peer; the library takes no part of it.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import itertools
 import json
 import math
 import random
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import torch  # noqa: E402
-from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
-
-from aotriton.runtime import index_of, open_kernel  # noqa: E402
+import timing
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 TOKENS, HIDDEN = 16384, 2048
 HEAD_DIMS, LENGTHS = (64, 128, 256), (512, 2048, 8192, 16384)
@@ -172,7 +169,9 @@ def ratios(results: list[Measured], name: str, other: str) -> list[float]:
 def report(results: list[Measured], names: list[str], facts: dict[str, Any]) -> Iterator[str]:
     """The table as Markdown: TFLOP/s, then the relative error in parentheses."""
     yield "# Attention forward against PyTorch's backends\n"
-    yield ", ".join(f"{name} {value}" for name, value in facts.items() if value) + ".\n"
+    versions = ", ".join(f"{name} {text}" for name, text in facts["versions"].items())
+    yield f"{facts['date'][:10]}, commit {facts['commit']}, {facts['device']}, driver {facts['driver']}, {versions},"
+    yield f"cuDNN {facts['cuDNN']}; {facts['type']}; the same run's 8192³ bf16 product: {facts['product']} TFLOP/s.\n"
     yield f"TFLOP/s (‖out - exact‖ / ‖exact‖ of {CHECKED_HEADS} heads); {TOKENS:,} tokens, hidden size {HIDDEN}.\n"
     columns = list(results[0].tflops)
     yield "| hdim | seqlen | causal | " + " | ".join(columns) + f" | {names[0]} / FLASH | {names[0]} / cuDNN |"
@@ -197,25 +196,16 @@ def groups(results: list[Measured]) -> Iterator[tuple[str, list[Measured]]]:
         yield "causal" if causal else "not causal", [one for one in results if one.row.causal == causal]
 
 
-def facts_of(packs: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
-    def output_of(*words: str) -> str:
-        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
-
+def facts_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """On what and with what is measured, the same run's matrix product among it: what these figures can be held to."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     product = statistics.median(sample(lambda: a @ b, 4) for _ in range(5))
-    compilers = {index_of(path).get("compiler", {}).get("triton", "") for pack in packs
-                 for path in Path(pack).glob("nvidia-sm90/flash/attn_fwd.zip")}  # fmt: skip
     return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": arguments.commit or output_of("git", "rev-parse", "--short", "HEAD"),
-        "device": torch.cuda.get_device_name(),
-        "driver": output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
-        "torch": torch.__version__,
+        **timing.facts("attention", torch.cuda.get_device_name()),
         "cuDNN": torch.backends.cudnn.version(),
-        "packs by Triton": " ".join(sorted(filter(None, compilers))),
         "type": arguments.dtype,
         "rounds": arguments.rounds,
-        "8192³ bf16 product, TFLOP/s": round(2 * 8192**3 / product / 1e6),
+        "product": round(2 * 8192**3 / product / 1e6),
     }
 
 
@@ -224,25 +214,28 @@ def parsed() -> argparse.Namespace:
         return [int(part) for part in text.split(",")]
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--packs", action="append", required=True, metavar="FOLDER")
+    parser.add_argument("--packs", action="append", metavar="FOLDER")
     parser.add_argument("--hdim", type=numbers, default=list(HEAD_DIMS))
     parser.add_argument("--seqlen", type=numbers, default=list(LENGTHS))
     parser.add_argument("--causal", choices=["no", "yes", "both"], default="both")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--commit", default="", help="of the packs, where this is no checkout")
     parser.add_argument("--out", type=Path, help="a file's name without its ending")
     return parser.parse_args()
 
 
 def main() -> None:
     arguments = parsed()
-    names = [Path(pack).name if len(arguments.packs) > 1 else "aotriton" for pack in arguments.packs]
+    timing.library_on_path()
+    from aotriton.runtime import open_kernel
+
+    folders = arguments.packs or [None]
+    names = [Path(folder).name if len(folders) > 1 else "aotriton" for folder in folders]
     if len(set(names)) != len(names):
         sys.exit("two folders of packs have the same name; their columns could not be told apart")
-    kernels = {name: open_kernel("flash", "attn_fwd", pack) for name, pack in zip(names, arguments.packs, strict=True)}
+    kernels = {name: open_kernel("flash", "attn_fwd", folder) for name, folder in zip(names, folders, strict=True)}
     kernels[AGAIN] = kernels[names[0]]
-    facts = facts_of(arguments.packs, arguments)
+    facts = facts_of(arguments)
     causal = {"no": [False], "yes": [True], "both": [False, True]}[arguments.causal]
     results = []
     for row in itertools.starmap(Row, itertools.product(arguments.hdim, arguments.seqlen, causal)):
