@@ -19,20 +19,18 @@ struct Seen {
 };
 
 // No constructor and no destructor: a thread's first look costs nothing.
-constinit thread_local Seen seen{};
+constinit thread_local Seen last_seen{};
 
 // Reads no further than both are the same, so never beyond the end of `environ`.
-bool is_current() {
-  if (!seen.any || environ == nullptr) return false;
+bool is_current(const Seen& seen) {
+  const char* const* const now = environ;
+  if (!seen.any || now == nullptr) return false;
   std::size_t i = 0;
-  while (environ[i] == seen.entries[i]) {
-    if (environ[i] == nullptr) return true;
-    i += 1;
-  }
-  return false;
+  while (now[i] == seen.entries[i] && now[i] != nullptr) ++i;
+  return now[i] == seen.entries[i];
 }
 
-void look() {
+void look(Seen& seen) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const char* const value = std::getenv(kNames[i]);
     seen.values[i] = value == nullptr ? "" : value;
@@ -49,7 +47,8 @@ void look() {
 }  // namespace
 
 const char* environment(Variable variable) {
-  if (!is_current()) look();
+  Seen& seen = last_seen;  // where it is, is a question to be asked once
+  if (!is_current(seen)) look(seen);
   return seen.values[static_cast<std::size_t>(variable)];
 }
 
