@@ -55,7 +55,14 @@ def _add_measure(parts: Any) -> None:
     _add_kernel(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the file of results (JSON lines)")
     parser.add_argument("--device", metavar="NAME", help="where to measure; default: the current GPU")
-    what = parser.add_argument_group("the problems")
+    what = parser.add_argument_group("what")
+    what.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="only functionals with this value on an axis: BLOCK_DMODEL=64, Q=*fp16:16, PADDED_HEAD=False",
+    )
     what.add_argument(
         "--lengths", default=_LENGTHS, metavar="N,N,…", help="values of the look-up keys (default: %(default)s)"
     )
@@ -144,6 +151,7 @@ def _measure(arguments: argparse.Namespace) -> int:
         problems=_problems(arguments.problems),
         workload=arguments.workload,
         sizes=dict(_size(text) for text in arguments.size),
+        where=dict(_value(text) for text in arguments.where),
         effort=Effort(rounds=arguments.rounds, seconds=arguments.seconds, near=arguments.near),
         patience=arguments.patience,
     )
@@ -188,6 +196,15 @@ def _size(text: str) -> tuple[str, int]:
     if not name.isidentifier() or not value.isdigit():
         raise ArgumentError(f"`--size {text}` is no size", "write NAME=N, such as tokens=16384")
     return name, int(value)
+
+
+def _value(text: str) -> tuple[str, bool | int | str]:
+    name, _, value = text.partition("=")
+    if not name.isidentifier() or not value:
+        raise ArgumentError(f"`--where {text}` is no value of an axis", "write NAME=VALUE, such as BLOCK_DMODEL=64")
+    if value in ("True", "False"):
+        return name, value == "True"
+    return name, int(value) if value.isdigit() else value
 
 
 def _problems(path: Path | None) -> tuple[Mapping[str, int], ...]:

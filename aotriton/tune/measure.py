@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import aotriton
+from aotriton.describe import Value
 from aotriton.errors import ArgumentError, DeviceError
 from aotriton.pack.signature import git_hashes
 from aotriton.runtime import Device, open_device
@@ -51,6 +52,8 @@ class Order:
         A Python file with a WORKLOAD, instead of the kernel's own.
     sizes : mapping of str to int
         What the workload takes.
+    where : mapping of str to value
+        Only functionals that have these values on their axes.
     effort : Effort
         How often each is timed.
     patience : float
@@ -66,6 +69,7 @@ class Order:
     problems: tuple[Mapping[str, int], ...] = ()
     workload: str | None = None
     sizes: Mapping[str, int] = field(default_factory=dict, hash=False)
+    where: Mapping[str, Value] = field(default_factory=dict, hash=False)
     effort: Effort = field(default_factory=Effort)
     patience: float = 120.0
 
@@ -133,7 +137,7 @@ def measure(order: Order, out: Path, watcher: Watcher) -> Summary:
         )
     kernel = find_kernel(order.family, order.kernel)
     load_workload(kernel, order.workload, order.sizes)
-    offered = offers(order.packs, kernel, parse_target(device.target))
+    offered = _wanted(offers(order.packs, kernel, parse_target(device.target)), order.where)
     problems = problems_of([key.argument for key in kernel.keys], order)
     run = _run(order, device, kernel.title)
     summary = Summary()
@@ -152,6 +156,15 @@ def measure(order: Order, out: Path, watcher: Watcher) -> Summary:
         finally:
             watcher.stop()
     return summary
+
+
+def _wanted(offered: Sequence[Offer], where: Mapping[str, Value]) -> list[Offer]:
+    """The functionals that match, of which there must be some."""
+    found = [one for one in offered if all(one.functional.values.get(name) == value for name, value in where.items())]
+    if not found:
+        there = "; ".join(one.functional.signature for one in offered[:3])
+        raise ArgumentError(f"no functional of the pack has {dict(where)}; it has {len(offered)}, such as {there}")
+    return found
 
 
 def _told(order: Order, device: Device) -> dict[str, Any]:

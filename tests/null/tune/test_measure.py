@@ -128,6 +128,13 @@ def test_it_goes_on_where_it_stopped(go: Go, tmp_path: Path) -> None:
     assert (other.groups, other.skipped) == (4, 0)
 
 
+def test_only_some_functionals(go: Go, tmp_path: Path) -> None:
+    summary, _ = go(where={"CAUSAL_TYPE": 3, "Q": "*fp16:16"})
+    assert (summary.groups, {key[0] for key in statuses(tmp_path)}) == (2, {3})
+    with pytest.raises(ArgumentError, match=r"no functional of the pack has .*such as Q="):
+        go(where={"BLOCK_DMODEL": 128})
+
+
 def test_wrong_configs_are_told_and_never_timed(go: Go, tmp_path: Path) -> None:
     summary, notes = go({"2": "wrong"})
     assert (summary.ok, len(summary.wrong)) == (12, 4)
