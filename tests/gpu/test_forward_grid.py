@@ -43,6 +43,19 @@ def test_forward(memory, dtype, dim, mask):
         check(*inputs, memory.fetch(out), None if lse is None else memory.fetch(lse), MASKS[mask][2])
 
 
+@pytest.mark.parametrize(("scale", "mask"), list(itertools.product([-0.3, 0.0], ["full", "top_left"])))
+@pytest.mark.parametrize("dim", [64, 128, 256])
+def test_a_scale_that_is_not_positive(memory, dim, scale, mask):
+    """With a negative one the smallest product is the largest score, in blocks that need no mask too."""
+    inputs = Problem("bf16", dim, mask, "GQA", True, 300, 500).inputs()
+    q, k, v = (memory.place(array) for array in inputs)
+    out, lse = torch.full_like(q, float("nan")), memory.place(poisoned((q.shape[0] * q.shape[1], 300), np.float32))
+    causal, window = MASKS[mask][0]
+    aotriton.attn_fwd(q, k, v, scale=scale, causal=causal, window=window, out=out, lse=lse)
+    memory.finish()
+    check(*inputs, memory.fetch(out), memory.fetch(lse), MASKS[mask][2], scale)
+
+
 def test_the_stream_is_the_one_that_pytorch_works_on():
     """Without a stream named, a launch follows what was enqueued before it on PyTorch's current stream."""
     q = torch.zeros(4, 8, 512, 64, device="cuda", dtype=torch.float16)
