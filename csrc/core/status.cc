@@ -5,28 +5,36 @@
 namespace aotriton::core {
 namespace {
 
-// The text of this thread's last failure. Clearing keeps the capacity, so a success after it costs nothing.
+// The text of this thread's last failure.
 thread_local std::string last_text;
-// What stands for a text that there was no memory to keep.
-thread_local const char* fallback = nullptr;
+
+// What counts of it. By itself, since a string has a destructor, which makes each look at it a longer one: what a success
+// does is one write.
+enum class Kept : unsigned char { nothing, text, no_memory };
+constinit thread_local Kept kept = Kept::nothing;
 
 }  // namespace
 
 aotriton_status report(const Status& status) {
-  fallback = nullptr;
   if (status.ok()) {
-    last_text.clear();
+    kept = Kept::nothing;
     return AOTRITON_SUCCESS;
   }
   try {
     last_text = status.text();
+    kept = Kept::text;
   } catch (const std::bad_alloc&) {
-    last_text.clear();
-    fallback = "out of host memory (while keeping the text of another failure)";
+    kept = Kept::no_memory;
   }
   return status.code();
 }
 
-const char* last_error() { return fallback != nullptr ? fallback : last_text.c_str(); }
+const char* last_error() {
+  switch (kept) {
+    case Kept::text: return last_text.c_str();
+    case Kept::no_memory: return "out of host memory (while keeping the text of another failure)";
+    default: return "";
+  }
+}
 
 }  // namespace aotriton::core
