@@ -239,8 +239,8 @@ def _source(memory: sqlite3.Connection, kernel: Kernel, database: Path) -> str:
     dates = sorted({str(json.loads(row["facts"]).get("date", ""))[:10] for row in found} - {""})
     if not devices:
         return f"baked from {database.name}"
-    when = dates[0] if len(dates) < 2 else f"{dates[0]} to {dates[-1]}"
-    return f"measured on {devices}, {when}; baked from {database.name}"
+    when = "" if not dates else f", {dates[0]}" if len(dates) < 2 else f", {dates[0]} to {dates[-1]}"
+    return f"measured on {devices}{when}; baked from {database.name}"
 
 
 def rules_text(kernel: Kernel, source: str, rules: Sequence[tuple[str, Where, Table]]) -> str:

@@ -27,8 +27,10 @@ SETS = [ROOT / "examples/rmsnorm/set.json", *sorted((ROOT / "tests/gpu/kernels")
 TARGET = "sm_90"
 PROGRAMS = ["launch_cost"]
 COPIED = ["tests/gpu", "tests/tools", "tests/consumer", "benchmarks", "examples"]
-# Not in an installation: what results are compared with.
+# Not in an installation: what results are compared with, and what measuring for tuning needs.
 REFERENCES = ["aotriton/flash/reference.py", "aotriton/flash/error_model.py"]
+TUNING = ["aotriton/tune/*.py", "aotriton/describe/*.py", "aotriton/flash/description.py", "aotriton/flash/kernels/*.py"]
+TUNING += [f"aotriton/pack/{name}.py" for name in ("__init__", "files", "signature")]
 PYTEST_INI = """[pytest]
 addopts = -q --strict-markers --import-mode=importlib -p no:cacheprovider -rs
 testpaths = tests/gpu
@@ -80,10 +82,10 @@ def copy_tests(folder: Path) -> None:
     for name in COPIED:
         shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
-    for name in REFERENCES:
-        target = folder / "lib" / name
+    for source in [path for pattern in (*REFERENCES, *TUNING) for path in sorted(ROOT.glob(pattern))]:
+        target = folder / "lib" / source.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, target)
+        shutil.copy(source, target)
     (folder / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
     shutil.copy(ROOT / "tests" / "tools" / "run_gpu.py", folder / "run.py")
 
