@@ -29,7 +29,8 @@ PROGRAMS = ["launch_cost"]
 COPIED = ["tests/gpu", "tests/tools", "tests/consumer", "benchmarks", "examples"]
 # Not in an installation: what results are compared with, and what measuring for tuning needs.
 REFERENCES = ["aotriton/flash/reference.py", "aotriton/flash/error_model.py"]
-TUNING = ["aotriton/tune/*.py", "aotriton/describe/*.py", "aotriton/flash/description.py", "aotriton/flash/kernels/*.py"]
+TUNING = ["aotriton/tune/*.py", "aotriton/describe/*.py"]
+TUNING += ["aotriton/flash/description.py", "aotriton/flash/kernels/*.py"]
 TUNING += [f"aotriton/pack/{name}.py" for name in ("__init__", "files", "signature")]
 PYTEST_INI = """[pytest]
 addopts = -q --strict-markers --import-mode=importlib -p no:cacheprovider -rs
