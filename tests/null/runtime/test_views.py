@@ -1,7 +1,5 @@
 """Tensors in: by DLPack's exchange API, by its protocol, by the array interfaces; and what is refused."""
 
-import ctypes
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from aotriton import ArgumentError, TensorSpec
 from aotriton.runtime.dlpack import CUDA, ROCM, current_stream, exchange_view, protocol_view
 from aotriton.runtime.tensors import empty_like, view_of
 from aotriton.runtime.view import contiguous_strides
+from tests.tools.exchange import exchanging
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
@@ -97,66 +96,6 @@ def test_the_protocol_passes_read_only_on():
     array = np.zeros(3, np.float32)
     array.flags.writeable = False
     assert protocol_view(Protocol(array, True)).read_only
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class ExchangeApi(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("previous", ctypes.c_void_p),
-        ("allocate", ctypes.c_void_p),
-        ("managed_from_object", ctypes.c_void_p),
-        ("managed_to_object", ctypes.c_void_p),
-        ("tensor_from_object", ctypes.c_void_p),
-        ("current_stream", ctypes.c_void_p),
-    ]
-
-
-def exchanging(device, capsule, major=1):
-    """A class of tensors whose library offers the C exchange API, on a device that need not exist."""
-
-    class Tensor:
-        def __init__(self, data, shape, strides, code=2, bits=16):
-            rank = len(shape)
-            self.shape = (ctypes.c_int64 * rank)(*shape)
-            self.strides = (ctypes.c_int64 * rank)(*strides) if strides else None
-            self.fields = (data, *device, rank, code, bits, 1, self.shape, self.strides, 4)
-
-    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
-    def tensor_from_object(tensor, out):
-        out[0] = DLTensor(*tensor.fields)
-        return 0
-
-    @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
-    def stream(kind, number, out):
-        out[0] = 0x1000 * kind + number
-        return 0
-
-    functions = [ctypes.cast(f, ctypes.c_void_p) for f in (tensor_from_object, stream)]
-    api = ExchangeApi(major, 3, None, None, None, None, *functions)
-    Tensor.kept = (api, tensor_from_object, stream)
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    Tensor.name = b"dlpack_exchange_api"
-    Tensor.__dlpack_c_exchange_api__ = (
-        new(ctypes.addressof(api), Tensor.name, None) if capsule else ctypes.addressof(api)
-    )
-    return Tensor
 
 
 @pytest.mark.parametrize("capsule", [True, False])

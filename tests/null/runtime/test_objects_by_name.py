@@ -1,0 +1,104 @@
+"""Kernels by name and the original's binding: the same launches by the short way and by the general one."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import aotriton
+from pyaotriton import T2, T4, DType, Stream, hipError_t, last_error
+from pyaotriton.v3.flash import attn_fwd, attn_fwd_params, attn_options
+from tests.tools.attention import params_of
+from tests.tools.tensors import SHAPE, TENSORS, CudaStream, failure, kernel_arguments, numpy_tensors
+
+LAUNCHES = [{}, {"grid": (7,)}, {"grid": [3, 2, 5]}, {"grid": (np.int64(4), 1)}, {"config": 0}, {"stream": 0}]
+LAUNCHES += [{"Sm_scale": 1}, {"Sm_scale": np.float32(0.5)}, {"Window_left": np.int32(4)}, {"CAUSAL_TYPE": True + 2}]
+
+
+@pytest.mark.parametrize("made", ["numpy fp16", "numpy bf16"])
+def test_both_paths_of_a_kernel_launch_the_same(on_record, general, made):
+    arguments = kernel_arguments(*TENSORS[made]())
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    kernel.launch(arguments)
+    on_record.reset()
+    fast = []
+    for more in LAUNCHES:
+        kernel.launch(**{**arguments, **more})
+        fast.append(on_record.launches())
+        assert len(fast[-1]) == 1
+    general()
+    for more, launches in zip(LAUNCHES, fast, strict=True):
+        kernel.launch(**{**arguments, **more})
+        assert on_record.launches() == launches, more
+
+
+def test_a_launch_of_plain_arguments_takes_the_short_way(on_record, only_fast):
+    arguments = kernel_arguments(*numpy_tensors())
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    kernel.launch(arguments)
+    only_fast()
+    kernel.launch(arguments, grid=[3])
+    kernel.launch(**arguments, config=0, stream=CudaStream(0))
+    assert len(on_record.launches()) == 3
+
+
+def test_both_paths_of_a_kernel_refuse_with_the_same_words(on_record, general):
+    q, k, v, out, lse = numpy_tensors()
+    arguments = kernel_arguments(q, k, v, out, lse)
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    kernel.launch(arguments)
+    on_record.reset()
+    wrong = [{"grid": grid} for grid in ((), (1, 2, 3, 4), (-1,), (1 << 32,), 5, ("a",))]
+    wrong += [{"config": 99}, {"config": -7}, {"stream": -1}, {"stream": "0"}, {"nonsense": 1}, {"Batch": 1 << 64}]
+    wrong += [{"Batch": -(1 << 63) - 1}, {"Batch": 1.5}, {"Q": 5}, {"Q": None}, {"Q": [1]}, {"Q": q[0]}, {"Batch": q}]
+    wrong += [{"Q": aotriton.TensorSpec(SHAPE, "fp16")}, {"Batch": "2"}, {"Batch": None}, {"\ud800": 1}]
+    fast = [failure(kernel.launch, **{**arguments, **more}) for more in wrong]
+    assert on_record.launches() == []
+    general()
+    assert [failure(kernel.launch, **{**arguments, **more}) for more in wrong] == fast
+
+
+# ---- the original's binding ----
+
+
+def test_params_are_what_they_were_set_to_last(on_record, general):
+    q, k, v, out, lse = numpy_tensors()
+    rows = lse.reshape(8, 37)
+    params = params_of(q, k, v, out, rows)
+    launches = []
+
+    def launched():
+        status = attn_fwd(params, attn_fwd_params.kVersion, Stream(), attn_options())
+        assert status == hipError_t.hipSuccess, last_error()
+        (one,) = on_record.launches()
+        launches.append([argument["hex"] for argument in one["arguments"]])
+
+    for switch in (lambda: None, general):
+        switch()
+        params.L, params.Sm_scale, params.causal_type = T2(rows.ctypes.data, (8, 37), (37, 1), DType.kFloat32), 0.5, 0
+        launched()
+        params.L = T2(0, (0, 0), (0, 0), DType.kUnknown)
+        launched()
+        params.Sm_scale, params.causal_type, params.window_left = 0.25, 3, 9
+        launched()
+        params.window_left = 0
+    half = len(launches) // 2
+    assert launches[:half] == launches[half:]
+    assert len({tuple(one) for one in launches}) == half
+
+
+def test_copies_of_params_are_their_own(on_record):
+    q, k, v, out, _ = numpy_tensors()
+    params = params_of(q, k, v, out)
+    for duplicate in (copy.copy(params), copy.deepcopy(params)):
+        duplicate.Out = T4(0x7000, SHAPE, (1, 1, 1, 1), DType.kFloat16)
+        assert params.Out.data_ptr == out.ctypes.data
+        assert duplicate.Q.data_ptr == q.ctypes.data
+        assert attn_fwd(params, attn_fwd_params.kVersion) == hipError_t.hipSuccess, last_error()
+    options = attn_options()
+    options.force_backend_index, options.deterministic = 4, True
+    twin = copy.copy(options)
+    options.force_backend_index = -1
+    assert (twin.force_backend_index, twin.deterministic) == (4, True)
+    assert attn_fwd(params, attn_fwd_params.kVersion, None, twin) != hipError_t.hipSuccess
+    assert "4" in last_error()
