@@ -31,13 +31,17 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 OVER_DRIVER, PYTHON, FIRST, DECODING = 0.5, 8.0, 20.0, 10.0
 """The bars: µs above the driver's own launch, µs, ms, ms."""
-DRIVER, OURS = "the driver's own launch", "this library"
+DRIVER = "the driver's own launch"
 # What benchmarks/launch_cost.cc calls its rows.
 PROGRAM_ROWS = {
     "driver": DRIVER,
     "c_api": "C: aotriton_attn_fwd",
+    "c_api_stream_device": "C: the same, its device that of the stream",
     "cpp_v3": "C++: v3::flash::attn_fwd",
+    "query_only": "C: the choice alone, no launch",
+    "ours": "C++: the call on a driver that does nothing",
 }
+CALLS = ("c_api", "c_api_stream_device", "cpp_v3")
 STEPS = {
     "context": "the driver's context",
     "package": "import of the Python package",
@@ -75,7 +79,7 @@ def program_rows(device: str, calls: int, left_out: list[str]) -> Iterator[Row]:
         found = json.loads(file.read_text(encoding="utf-8"))
     for row in found["rows"]:
         name = PROGRAM_ROWS.get(row["name"], row["name"])
-        yield {"what": name, **{key: row[key] for key in ("median", "p10", "p90", "calls") if key in row}}
+        yield {"what": name, **{key: round(row[key], 3) for key in ("median", "p10", "p90", "calls")}}
 
 
 class Tensors:
@@ -166,7 +170,7 @@ def warm_rows(device: str, head_dim: int, calls: int, left_out: list[str]) -> li
     rows = list(program_rows(device, calls, left_out))
     own = next((row["median"] for row in rows if row["what"] == DRIVER), None)
     for row in rows:
-        if own is not None and row["what"] in PROGRAM_ROWS.values() and row["what"] != DRIVER:
+        if own is not None and row["what"] in [PROGRAM_ROWS[name] for name in CALLS]:
             row["bar"] = round(own + OVER_DRIVER, 3)
     tensors = Tensors(device, head_dim)
     rows.append({"what": "clock: nothing called", **timing.sample(lambda: None, tensors.drain, calls)})
