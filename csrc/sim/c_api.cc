@@ -1,7 +1,7 @@
 // The C interface of sim.h.
 #include "sim/sim.h"
 
-#include "sim/decode.h"
+#include "sim/launch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +17,49 @@ void put(const std::string& text, char* to, std::size_t size) {
 }
 
 } // namespace
+
+struct sim_module {
+  sim::Module module;
+};
+
+extern "C" sim_module* sim_load(const void* image, size_t size, char* error, size_t error_size) {
+  std::string wrong;
+  auto object = sim::read_code_object({static_cast<const std::uint8_t*>(image), size}, wrong);
+  if (!object) {
+    put(wrong, error, error_size);
+    return nullptr;
+  }
+  auto module = std::make_unique<sim_module>();
+  module->module.program = sim::make_program(*object);
+  module->module.object = std::move(object);
+  return module.release();
+}
+
+extern "C" void sim_unload(sim_module* module) { delete module; }
+
+extern "C" const char* sim_arch(const sim_module* module) { return sim::arch_name(module->module.object->arch).data(); }
+
+extern "C" int sim_launch(sim_module* module, const char* kernel, const uint32_t grid[3], const uint32_t block[3],
+                          uint32_t dynamic_lds, const void* args, size_t args_size, char* error, size_t error_size) {
+  sim::Launch launch;
+  launch.module = &module->module;
+  launch.kernel = module->module.object->find(kernel);
+  if (launch.kernel == nullptr) {
+    put("the code object has no kernel `" + std::string(kernel) + "`", error, error_size);
+    return 0;
+  }
+  std::copy_n(grid, 3, launch.grid.begin());
+  std::copy_n(block, 3, launch.block.begin());
+  launch.dynamic_lds = dynamic_lds;
+  launch.arguments = {static_cast<const std::uint8_t*>(args), args_size};
+  try {
+    sim::run(launch);
+    return 1;
+  } catch (const std::exception& wrong) {
+    put(wrong.what(), error, error_size);
+    return 0;
+  }
+}
 
 extern "C" int sim_disassemble(const char* arch, const void* code, size_t size, uint64_t address, char* text,
                                size_t text_size) {

@@ -21,7 +21,7 @@ SIM_API int sim_disassemble(const char* arch, const void* code, size_t size, uin
 SIM_API sim_module* sim_load(const void* image, size_t size, char* error, size_t error_size);
 SIM_API void sim_unload(sim_module* module);
 
-/* The architecture's name, such as `gfx942`; and the text at a place of the code, or null where none starts there. */
+/* The architecture's name, such as `gfx942`. */
 SIM_API const char* sim_arch(const sim_module* module);
 
 /* Runs a kernel to its end. `grid` counts blocks, `block` threads, `args` are the explicit arguments as they lie in memory.

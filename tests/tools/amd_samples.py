@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "csrc" / "sim" / "tables"))
-from make_tables import BARE, FORMATS, Prober  # noqa: E402
+from make_tables import BARE, FORMATS, Prober
 
-__all__ = ["Simulator", "samples"]
+from tests.tools.simulator import Simulator
+
+__all__ = ["samples"]
 
 _PER_ROW, _ATTEMPTS = 6, 80
 _SPECIAL = (102, 104, 106, 107, 108, 124, 126, 127, 235, 253)
-
-
-class Simulator:
-    """The C interface of `libaotriton_sim.so`."""
-
-    def __init__(self, path: Path) -> None:
-        self.library = ctypes.CDLL(str(path))
-        self.library.sim_disassemble.argtypes = [
-            ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t,
-        ]  # fmt: skip
-        self._text = ctypes.create_string_buffer(1024)
-
-    def disassemble(self, arch: str, code: bytes) -> tuple[int, str]:
-        """Size and text of the first instruction; 0 and what is wrong where it is none."""
-        size = self.library.sim_disassemble(arch.encode(), code, len(code), 0, self._text, len(self._text))
-        return size, self._text.value.decode()
 
 
 def samples(arch: str, simulator: Simulator, seed: int) -> Iterator[tuple[str, bytes]]:
@@ -87,4 +72,5 @@ def _operand(rng: random.Random, bits: int) -> int:
 
 def _second_word(rng: random.Random, name: str, code: bytes) -> bytes:
     """A literal, or now and then the second half of an SDWA or DPP instruction, whose first half that changes."""
-    return rng.choice([rng.randbytes(4), bytes([rng.randrange(256), 6, 6, 6]), bytes([rng.randrange(256), 0xE4, 0, 0xFF])])
+    forms = [bytes([rng.randrange(256), 6, 6, 6]), bytes([rng.randrange(256), 0xE4, 0, 0xFF])]
+    return rng.choice([rng.randbytes(4), *forms])

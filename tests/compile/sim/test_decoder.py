@@ -11,8 +11,9 @@ from aotriton.pack.flatbuffer import read_index
 from aotriton.pack.flatzip import INDEX, open_zip
 from aotriton.runtime import library_path as runtime_path
 from aotriton.runtime import pack_paths
-from tests.tools.amd_samples import Simulator, samples
+from tests.tools.amd_samples import samples
 from tests.tools.amd_text import Disassembler, assemble, library_path, text_section
+from tests.tools.simulator import Simulator
 
 ARCHITECTURES = ["gfx90a", "gfx942", "gfx950"]
 ENOUGH = 4000  # distinct instructions of an architecture's packs that are put through the assembler
