@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import aotriton
+from aotriton.flash.description import ATTN_FWD
+from aotriton.runtime import attention, objects
 from aotriton.runtime.dlpack import exchange_view, protocol_view
 from aotriton.runtime.tensors import view_of
+from aotriton.targets import TARGETS
+from tests.tools.fake_code import write_pack
+from tests.tools.recording import Recorder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-all` installs a CPU build")
 
@@ -43,3 +48,23 @@ def test_tensors_of_two_libraries_meet(on_host):
     out = np.full((1, 1, 4, 16), np.nan, np.float32)
     assert aotriton.attn_fwd(q, q.numpy(), q, out=out) is out
     assert (out == 1).all()
+
+
+def test_the_library_reads_tensors_itself(tmp_path, monkeypatch):
+    off = {"BLOCK_DMODEL": 64, "PADDED_HEAD": False, "ENABLE_DROPOUT": False, "BIAS_TYPE": 0, "VARLEN": False}
+    wanted = [{**off, "Q": dtype, "CAUSAL_TYPE": 3} for dtype in ("*bf16", "*bf16:16")]
+    write_pack(tmp_path, ATTN_FWD, TARGETS["sm_90"], {ATTN_FWD.number_of(axes) for axes in wanted})
+    monkeypatch.setenv("AOTRITON_PACK_PATH", str(tmp_path))
+    monkeypatch.setenv("AOTRITON_DEVICE", "record:sm_90")
+    q, k, v, out = (torch.zeros(2, 37, 4, 64, dtype=torch.bfloat16).transpose(1, 2) for _ in range(4))
+    parameter = torch.nn.Parameter(k)
+    lse, recorder, general = torch.zeros(2, 4, 37), Recorder(), attention._attn_fwd
+    aotriton.attn_fwd(q, parameter, v, causal=True, out=out, lse=lse)
+    recorder.reset()
+    monkeypatch.setattr(attention, "_attn_fwd", None)  # can't be called
+    aotriton.attn_fwd(q, parameter, v, causal=True, out=out, lse=lse)
+    fast = recorder.launches()
+    monkeypatch.setattr(attention, "_attn_fwd", general)
+    monkeypatch.setattr(objects, "attn_fwd", lambda *_: objects.DECLINED)
+    aotriton.attn_fwd(q, parameter, v, causal=True, out=out, lse=lse)
+    assert recorder.launches() == fast != []
