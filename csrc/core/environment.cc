@@ -47,9 +47,10 @@ void look(Seen& seen) {
 }  // namespace
 
 const char* environment(Variable variable) {
-  Seen& seen = last_seen;  // where it is, is a question to be asked once
-  if (!is_current(seen)) look(seen);
-  return seen.values[static_cast<std::size_t>(variable)];
+  Seen* seen = &last_seen;
+  asm("" : "+r"(seen));  // GCC forgets what it holds, and asks for the thread's memory again in each turn of the loop
+  if (!is_current(*seen)) look(*seen);
+  return seen->values[static_cast<std::size_t>(variable)];
 }
 
 }  // namespace aotriton::core
