@@ -89,7 +89,7 @@ void run_vector(Wave& wave, const Op& op) {
   Row64 room[4][2], result[2], bits;
   Rows rows{};
   for (unsigned i = 0; i < op.source_count; ++i) rows.in[i] = rows_of(wave, op.source[i], room[i]);
-  if (op.mask_in != 0) {
+  if (op.mask_in != no_mask) {
     scatter(room[3][0].lane, wave.pair(op.mask_in));
     rows.in[op.source_count] = room[3][0].lane;
   }
@@ -103,7 +103,7 @@ void run_vector(Wave& wave, const Op& op) {
     if (modified && op.out_type == Type::f64) scale_and_clamp<double>(result[0].lane, op);
     blend(wave.vgpr[op.out], result[0].lane, op.out_width, exec);
   }
-  if (op.mask_out != 0) wave.set_pair(op.mask_out, gather(bits.lane) & exec);
+  if (op.mask_out != no_mask) wave.set_pair(op.mask_out, gather(bits.lane) & exec);
 }
 
 void run_readfirstlane(Wave& wave, const Op& op) {

@@ -50,6 +50,8 @@ struct Source {
   bool neg = false, abs = false;
 };
 
+constexpr std::uint16_t no_mask = 0xffff;
+
 using Run = void (*)(Wave&, const Op&);
 
 struct Op {
@@ -57,8 +59,8 @@ struct Op {
   LaneLoop lanes = nullptr;
   std::uint8_t source_count = 0, out_width = 0;
   std::uint16_t out = 0;           // vector register, or for scalar results a code
-  std::uint16_t mask_out = 0;      // code of the scalar pair that takes a comparison's or a carry's bits
-  std::uint16_t mask_in = 0;       // code of the pair that a select or a carry reads
+  std::uint16_t mask_out = no_mask; // code of the scalar pair that takes a comparison's or a carry's bits
+  std::uint16_t mask_in = no_mask;  // code of the pair that a select or a carry reads
   bool clamp = false;
   std::uint8_t omod = 0;
   Type out_type = Type::u32;
