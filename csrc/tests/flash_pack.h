@@ -1,5 +1,6 @@
 // A pack for the flash front end: `flash/attn_fwd` with its real arguments, one functional for all problems, and code
-// objects that the recording library can load. What is launched is a part of the arguments, of every kind.
+// objects that the recording library can load. What is launched is a part of the arguments, of every kind. Sequences of
+// more than 1000 queries have a config, and so a code object, of their own.
 #pragma once
 
 #include "attn_fwd_arguments.h"
@@ -18,14 +19,18 @@ namespace fb = flatbuffers;
 
 class FlashPackWriter {
  public:
+  // `damaged`: the code object for long sequences isn't the one that the index tells the hash of.
+  explicit FlashPackWriter(bool damaged = false) : damaged_(damaged) {}
+
   Buffer zip() {
     const auto symbol = text("attn_fwd");
     const auto all_arguments = arguments();
     const auto axes = b_.CreateVector(std::vector<fb::Offset<index::Axis>>{});
     const auto all_signatures = b_.CreateVector(std::vector{signature()});
-    const auto all_configs = b_.CreateVector(std::vector{config()});
-    const auto keys = b_.CreateVector(std::vector<fb::Offset<index::Key>>{});
-    const auto cells = b_.CreateVector<std::int16_t>({0});
+    const auto all_configs = b_.CreateVector(std::vector{config("BLOCK_M=1"), config("BLOCK_M=2")});
+    const auto bins = b_.CreateVector<std::int64_t>({1000, 1001});
+    const auto keys = b_.CreateVector(std::vector{index::CreateKey(b_, position("Max_seqlen_q"), bins)});
+    const auto cells = b_.CreateVector<std::int16_t>({0, 1});
     const auto tables = b_.CreateVector(std::vector{index::CreateLookupTable(b_, keys, cells, text("made up"))});
     const auto targets = b_.CreateVector(std::vector{target("gfx942", amd_code(kGfx942, code())),
                                                      target("sm_90", nvidia_code(90, code()))});
@@ -142,31 +147,39 @@ class FlashPackWriter {
     return index::CreateSignature(b_, b_.CreateVector(parameters));
   }
 
-  fb::Offset<index::Config> config() {
+  fb::Offset<index::Config> config(const std::string& content) {
     std::vector<fb::Offset<index::Value>> values;
     for (const char* name : {"PERSISTENT_TYPE", "GRID_CU_MULTIP", "BLOCK_M", "BLOCK_N", "PRE_LOAD_V", "NUM_XCDS"}) {
       values.push_back(index::CreateValue(b_, position(name), 1, text("1")));
     }
-    const auto performance = text("BLOCK_M=1"), options = text("num_warps=4");
+    const auto performance = text(content), options = text("num_warps=4");
     return index::CreateConfig(b_, performance, options, b_.CreateVector(values));
   }
 
-  fb::Offset<index::Target> target(const std::string& name, const std::string& bytes) {
-    TestImage image{";;#F;single;;#P;BLOCK_M=1;;#CO;num_warps=4;;arch=" + name, bytes, 2048, 128};
+  fb::Offset<index::Image> image(std::uint16_t config, const std::string& performance, const std::string& target,
+                                 const std::string& bytes, bool damaged) {
+    TestImage image{";;#F;single;;#P;" + performance + ";;#CO;num_warps=4;;arch=" + target, bytes, 2048, 128};
     const auto hash = core::sha256({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-    const auto image_name = text(image.name);
+    if (damaged) image.code.back() = static_cast<char>(image.code.back() ^ 1);
+    const auto name = text(image.name);
     const auto sha = b_.CreateVector(hash.data(), hash.size());
     images_.push_back(image);
-    const auto entry = index::CreateImage(b_, 0, image_name, sha, static_cast<std::uint32_t>(bytes.size()), image.shared,
-                                          image.threads, 1, 100, 0);
+    return index::CreateImage(b_, config, name, sha, static_cast<std::uint32_t>(bytes.size()), image.shared, image.threads, 1,
+                              100, 0);
+  }
+
+  fb::Offset<index::Target> target(const std::string& name, const std::string& bytes) {
+    const std::vector<fb::Offset<index::Image>> both{image(0, "BLOCK_M=1", name, bytes, false),
+                                                     image(1, "BLOCK_M=2", name, bytes, damaged_)};
     const auto single = text("single");
-    const auto configs = b_.CreateVector<std::uint16_t>({0});
-    const auto images = b_.CreateVector(std::vector{entry});
+    const auto configs = b_.CreateVector<std::uint16_t>({0, 1});
+    const auto images = b_.CreateVector(both);
     const auto functional = index::CreateFunctional(b_, 0, single, 0, 0, configs, images);
     const auto label = text(name);
     return index::CreateTarget(b_, label, b_.CreateVector(std::vector{functional}));
   }
 
+  bool damaged_;
   fb::FlatBufferBuilder b_;
   std::vector<TestImage> images_;
 };

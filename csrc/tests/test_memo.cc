@@ -366,6 +366,56 @@ TEST(a_launch_within_a_launch_disturbs_nothing) {
   }
 }
 
+namespace {
+
+// Launches when it is told to.
+struct Moody final : drivers::Driver {
+  const char* name() const override { return "moody"; }
+  core::Result<drivers::Function> load(int, const drivers::CodeObject&) override { return drivers::Function{this}; }
+  void unload(int, drivers::Function) override {}
+  core::Status launch(int, const drivers::Launch&, aotriton_stream) override {
+    return fails ? core::Status(AOTRITON_DRIVER_ERROR, "no mood") : core::Status();
+  }
+  bool fails = false;
+};
+
+}  // namespace
+
+TEST(a_failure_of_the_driver_is_told_the_same) {
+  const Pack pack;
+  FakeDevice fake;
+  Moody moody;
+  fake.device.driver = &moody;
+  CHECK(attend(problem(), fake).ok());
+  moody.fails = true;
+  const core::Status found = attend(problem(), fake);
+  Memo::of_this_thread().use(false);
+  const core::Status wanted = attend(problem(), fake);
+  Memo::of_this_thread().use(true);
+  CHECK_EQUAL(found.code(), AOTRITON_DRIVER_ERROR);
+  CHECK_EQUAL(found.text(), wanted.text());
+  CHECK_CONTAINS(found.text(), "no mood");
+  moody.fails = false;
+  CHECK(attend(problem(), fake).ok());
+}
+
+// What served before goes on as it was until the file is mended; then the mended one serves.
+TEST(a_kernel_found_damaged_is_opened_again) {
+  const TemporaryFolder folder;
+  folder.write("pack/flash/attn_fwd.zip", FlashPackWriter(true).zip());
+  setenv("AOTRITON_PACK_PATH", folder.path().c_str(), 1);
+  FakeDevice fake;
+  for (int i = 0; i < 2; ++i) CHECK_EQUAL(attend(problem(), fake).text(), "");
+  CHECK_EQUAL(attend(problem(2000), fake).code(), AOTRITON_BAD_PACK);
+  for (int i = 0; i < 2; ++i) CHECK_EQUAL(attend(problem(), fake).text(), "");
+  CHECK_EQUAL(fake.driver.loaded.size(), 1u);
+  folder.write("pack/flash/attn_fwd.zip", FlashPackWriter().zip());
+  for (int i = 0; i < 2; ++i) CHECK_EQUAL(attend(problem(), fake).text(), "");
+  CHECK_EQUAL(fake.driver.loaded.size(), 2u);
+  for (int i = 0; i < 2; ++i) CHECK_EQUAL(attend(problem(2000), fake).text(), "");
+  CHECK_EQUAL(fake.driver.loaded.size(), 3u);
+}
+
 TEST(every_thread_has_its_own) {
   const Pack pack;
   FakeDevice first, second;
