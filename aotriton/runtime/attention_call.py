@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from contextlib import nullcontext
+from operator import index
 from typing import Any
 
 from aotriton.errors import ArgumentError
@@ -28,6 +29,19 @@ _OFFSETS = {name: getattr(AttnFwdParams, name).offset for name in ("q", "k", "v"
 _ALIGNMENTS = {True: WINDOW_TOP_LEFT, "top_left": WINDOW_TOP_LEFT, "bottom_right": WINDOW_BOTTOM_RIGHT}
 
 
+def _alignment(causal: Any) -> bool | str:
+    """What was given as `causal`, as one of the values that it takes."""
+    if causal is None or type(causal).__name__ in ("bool_", "bool"):  # NumPy's too
+        return bool(causal)
+    if not isinstance(causal, str) or causal not in _ALIGNMENTS:
+        raise ArgumentError(f"causal is {causal!r}; it is False, True, 'top_left' or 'bottom_right'")
+    return causal
+
+
+def _within(least: int, value: int, most: int) -> int:
+    return most if value > most else least if value < least else value
+
+
 def resolve_window(
     causal: bool | str, window: tuple[int, int] | None, seqlen_q: int, seqlen_k: int
 ) -> tuple[int, int, int]:
@@ -40,17 +54,16 @@ def resolve_window(
     >>> resolve_window(False, (2, -1), 8, 16)
     (3, 2, 16)
     """
-    if causal is None or type(causal).__name__ in ("bool_", "bool"):  # NumPy's too
-        causal = bool(causal)
-    if causal is not False and (not isinstance(causal, bool | str) or causal not in _ALIGNMENTS):
-        raise ArgumentError(f"causal is {causal!r}; it is False, True, 'top_left' or 'bottom_right'")
+    if causal is not True and causal is not False:
+        causal = _alignment(causal)
     if window is None:
         if causal is False:
             return CAUSAL_NONE, 0, 0
         return CAUSAL_WINDOWED, _ALIGNMENTS[causal], _ALIGNMENTS[causal]
     try:
-        left, right = (int(side.__index__()) for side in window)
-    except (TypeError, ValueError, AttributeError):
+        left, right = window
+        left, right = index(left), index(right)
+    except (TypeError, ValueError):
         raise ArgumentError(f"window is {window!r}; it is a pair of integers (left, right), -1 for no limit") from None
     if causal is False and left == right == -1:
         return CAUSAL_NONE, 0, 0
@@ -64,7 +77,7 @@ def resolve_window(
     # No limit is a limit that no element reaches; larger ones are cut to it, so that no sum overflows in the kernel.
     wide_left = seqlen_q if left == -1 else left - shift
     wide_right = seqlen_k if causal is False and right == -1 else last + shift
-    return CAUSAL_WINDOWED, max(-seqlen_k, min(wide_left, seqlen_q)), max(-seqlen_q, min(wide_right, seqlen_k))
+    return CAUSAL_WINDOWED, _within(-seqlen_k, wide_left, seqlen_q), _within(-seqlen_q, wide_right, seqlen_k)
 
 
 def made_outputs(q: Any, shape: tuple[int, ...], out: Any, lse: Any) -> tuple[Any, Any]:
