@@ -5,7 +5,9 @@
 // Each row is a time of one call in microseconds, until it returns: the mean of a batch of 32, and of all batches the
 // median and the 10th and 90th percentile. The stream is drained between batches, so that no call waits for the queue.
 // Packs are looked for as the library does. With the recording driver nothing of the driver's own row is a GPU's: it
-// takes its notes. `ours` is the same call with a driver that does nothing, which is what the library itself costs.
+// takes its notes. `ours` is the same call with a driver that does nothing, which is what the library itself costs;
+// `ours_decided_anew`, without what the thread remembers of such calls.
+#include "dispatch/memo.h"
 #include "drivers/devices.h"
 #include "drivers/library.h"
 #include "flash/attn_fwd.h"
@@ -241,6 +243,12 @@ int main(int count, char** words) {
       {"cpp_v3", [&] { return cpp::attn_fwd(problem.v3, cpp::attn_fwd_params::kVersion, nullptr) == hipSuccess; }},
       {"query_only", [&] { return aotriton_attn_fwd(&problem.c, device, nullptr, &query, nullptr) == AOTRITON_SUCCESS; }},
       {"ours", [&] { return flash::attn_fwd(problem.c, &idle, nullptr, options, nullptr).ok(); }},
+      {"ours_decided_anew", [&] {
+         dispatch::Memo::of_this_thread().use(false);
+         const bool sound = flash::attn_fwd(problem.c, &idle, nullptr, options, nullptr).ok();
+         dispatch::Memo::of_this_thread().use(true);
+         return sound;
+       }},
   };
   measure(rows, asked.calls, [&] {
     if (records) cuda.reset();
