@@ -122,10 +122,10 @@ def empty_like(tensor: Any, shape: Sequence[int], dtype: str | None, name: str) 
     ArgumentError
         How that library makes tensors isn't known here.
     """
-    module = type(tensor).__module__.split(".")[0]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
         return tensor.new_empty(shape, dtype=torch.float32 if dtype == "fp32" else None)
+    module = type(tensor).__module__.split(".")[0]
     if module in ("numpy", "cupy"):
         return sys.modules[module].empty(tuple(shape), dtype="float32" if dtype == "fp32" else tensor.dtype)
     raise ArgumentError(
