@@ -45,7 +45,7 @@ class Candidates:
     targets : tuple of str, optional
         Names, architecture families or vendors.
     where : mapping of str to tuple
-        Accepted values of the functional's axes or constants.
+        Accepted values of the functional's axes.
     when : str, optional
         An expression; points where it is 0 are left out.
     """
@@ -62,7 +62,7 @@ class Candidates:
             return False
         if self.targets is not None and not {target.name, target.family, target.vendor} & set(self.targets):
             return False
-        return all(_is_among(functional[name], accepted) for name, accepted in self.where.items())
+        return all(_is_among(functional.values[name], accepted) for name, accepted in self.where.items())
 
     def configs(self, functional: Functional) -> list[Config]:
         """All points of the product that `when` lets through."""

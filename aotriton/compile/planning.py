@@ -170,24 +170,21 @@ def _matches(functional: Functional, where: Mapping[str, tuple[object, ...]]) ->
 
 
 def _check(build_set: BuildSet, kernels: Sequence[Kernel]) -> None:
-    """Every name and value of a selection's `where` exists in the kernels that it means."""
+    """Every name and value of a `where` exists in the kernels that it means."""
     problems = []
-    for number, selection in enumerate(build_set.selections):
-        for kernel in kernels:
-            if not fnmatch.fnmatchcase(kernel.title, selection.kernels):
-                continue
+    entries = () if isinstance(build_set.configs, str) else build_set.configs
+    wheres = [(f"selections[{place}]", one.kernels, one.where) for place, one in enumerate(build_set.selections)]
+    wheres += [(f"configs[{place}]", one.kernels, one.where) for place, one in enumerate(entries)]
+    for place, pattern, where in wheres:
+        for kernel in (one for one in kernels if fnmatch.fnmatchcase(one.title, pattern)):
             axes = {axis.label: axis for axis in kernel.axes}
-            for name, accepted in selection.where.items():
+            for name, accepted in where.items():
                 if name not in axes:
-                    problems.append(
-                        f"selections[{number}]: {kernel.title} has no axis {name!r}; it has {', '.join(axes)}"
-                    )
+                    problems.append(f"{place}: {kernel.title} has no axis {name!r}; it has {', '.join(axes)}")
                     continue
                 wrong = [one for one in accepted if axes[name].digit(one) is None]
                 texts = ", ".join(choice.text for choice in axes[name].choices)
-                problems += [
-                    f"selections[{number}]: {name} of {kernel.title} is never {one!r}, but {texts}" for one in wrong
-                ]
+                problems += [f"{place}: {name} of {kernel.title} is never {one!r}, but {texts}" for one in wrong]
     if problems:
         raise BuildError(f"the build set {build_set.name} is wrong:\n" + "\n".join(f"  - {line}" for line in problems))
 

@@ -4,7 +4,7 @@ It is told what to do by one JSON object on its standard input, and answers with
 
     {"event": "at", "what": "check" or "time", "position": 3, "problem": {…}}     before anything that may fault
     {"event": "checked", "position": 3, "errors": {…}}
-    {"event": "timed", "problem": {…}, "times": {"3": {…}}, "failed": {"4": "reason"}, "facts": {…}}
+    {"event": "timed", "problem": {…}, "times": {"3": {…}}, "failed": {"4": "reason"}, "clocks": {…}}
     {"event": "error", "kind": "DeviceError", "message": "…", "hint": "…"}        nothing more comes
     {"event": "done"}
 """
@@ -23,7 +23,7 @@ from aotriton.describe import Functional, Kernel, load_family
 from aotriton.errors import AotritonError, ArgumentError
 from aotriton.runtime import Kernel as OpenKernel
 from aotriton.runtime import open_device, open_kernel
-from aotriton.tune.gpu import Gpu, nvml_facts
+from aotriton.tune.gpu import Gpu, clocks
 from aotriton.tune.timing import Effort, summarise, take_turns
 from aotriton.tune.workload import load_workload
 
@@ -108,7 +108,7 @@ class _Measured:
         self.answer("at", what="turns", position=None, problem=problem)
         samples = take_turns(ready, lambda position: self.sample(arguments, position), effort, time.monotonic)
         times = {position: asdict(summarise(values)) for position, values in samples.items()}
-        self.answer("timed", problem=problem, times=times, failed=failed, facts=nvml_facts(self.ordinal))
+        self.answer("timed", problem=problem, times=times, failed=failed, clocks=clocks(self.ordinal))
 
     def sample(self, arguments: Mapping[str, Any], position: int) -> float:
         """One launch's time on the device, with nothing of its data in the L2 cache.

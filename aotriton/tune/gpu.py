@@ -13,7 +13,7 @@ from aotriton.errors import DeviceError
 from aotriton.runtime import Device
 from aotriton.runtime.view import contiguous_strides
 
-__all__ = ["Gpu", "GpuArray", "nvml_facts"]
+__all__ = ["Gpu", "GpuArray", "clocks", "driver_version"]
 
 _L2_CACHE_SIZE = 38  # of CUdevice_attribute
 _NOT_READY = 600  # of CUresult
@@ -157,30 +157,47 @@ class Gpu:
         self._call("cuCtxSynchronize")
 
 
-def nvml_facts(ordinal: int) -> dict[str, Any]:
-    """Driver version, clocks in MHz and temperature of an NVIDIA GPU, as far as its management library says.
+def driver_version(ordinal: int) -> str:
+    """The version of an NVIDIA GPU's driver; empty where its management library isn't there."""
+    nvml, version = _Nvml.of(ordinal), ctypes.create_string_buffer(96)
+    known = nvml is not None and nvml.library.nvmlSystemGetDriverVersion(version, 96) == 0
+    return version.value.decode() if known else ""
+
+
+def clocks(ordinal: int) -> dict[str, int]:
+    """Clocks in MHz and the temperature in degrees Celsius of an NVIDIA GPU, as far as its management library says.
 
     Parameters
     ----------
     ordinal : int
         The number that CUDA gives the device.
     """
-    try:
-        cuda, nvml = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
+    nvml, value, found = _Nvml.of(ordinal), ctypes.c_uint(), {}
+    if nvml is None:
         return {}
-    bus, version, device, number = ctypes.create_string_buffer(32), ctypes.create_string_buffer(96), ctypes.c_int(), 0
-    handle, value = ctypes.c_void_p(), ctypes.c_uint()
-    if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), ordinal) or cuda.cuDeviceGetPCIBusId(bus, 32, device):
-        return {}
-    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, ctypes.byref(handle)):
-        return {}
-    facts: dict[str, Any] = {}
-    if nvml.nvmlSystemGetDriverVersion(version, 96) == 0:
-        facts["driver"] = version.value.decode()
     for name, kind in (("sm_clock", _SM_CLOCK), ("memory_clock", _MEMORY_CLOCK)):
-        if nvml.nvmlDeviceGetClockInfo(handle, kind, ctypes.byref(value)) == 0:
-            facts[name] = value.value
-    if nvml.nvmlDeviceGetTemperature(handle, number, ctypes.byref(value)) == 0:
-        facts["temperature"] = value.value
-    return facts
+        if nvml.library.nvmlDeviceGetClockInfo(nvml.device, kind, ctypes.byref(value)) == 0:
+            found[name] = value.value
+    if nvml.library.nvmlDeviceGetTemperature(nvml.device, 0, ctypes.byref(value)) == 0:
+        found["temperature"] = value.value
+    return found
+
+
+class _Nvml:
+    """NVIDIA's management library, and its handle of a device, which it numbers otherwise than CUDA."""
+
+    def __init__(self, library: ctypes.CDLL, device: ctypes.c_void_p) -> None:
+        self.library, self.device = library, device
+
+    @classmethod
+    def of(cls, ordinal: int) -> _Nvml | None:
+        try:
+            cuda, nvml = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            return None
+        bus, device, handle = ctypes.create_string_buffer(32), ctypes.c_int(), ctypes.c_void_p()
+        if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), ordinal):
+            return None
+        if cuda.cuDeviceGetPCIBusId(bus, 32, device) or nvml.nvmlInit_v2():
+            return None
+        return None if nvml.nvmlDeviceGetHandleByPciBusId_v2(bus, ctypes.byref(handle)) else cls(nvml, handle)

@@ -18,7 +18,7 @@ from aotriton.pack.signature import git_hashes
 from aotriton.runtime import Device, open_device
 from aotriton.targets import parse_target
 from aotriton.tune.child import find_kernel
-from aotriton.tune.gpu import nvml_facts
+from aotriton.tune.gpu import driver_version
 from aotriton.tune.packs import Offer, offers
 from aotriton.tune.results import Result, Run, append, group_of, locked, read_results
 from aotriton.tune.supervise import Supervised
@@ -198,7 +198,7 @@ def _run(order: Order, device: Device, kernel: str) -> Run:
         "aotriton": aotriton.__version__,
         "python": platform.python_version(),
         "compute_units": device.compute_units,
-        **nvml_facts(device.ordinal),
+        "driver": driver_version(device.ordinal),
         "workload": workload.describe(),
         "effort": asdict(order.effort),
     }

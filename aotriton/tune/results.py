@@ -44,7 +44,7 @@ class Run:
     device : str
         The driver's own name of the device.
     facts : mapping
-        Versions, commit, driver, clocks, the problems' sizes, the effort.
+        Versions, commit, driver, the problems' sizes, the effort.
     """
 
     run: str
@@ -76,6 +76,8 @@ class Result:
         Microseconds of the device.
     resources : mapping of str to int
         `registers`, `spills`, `shared`.
+    clocks : mapping of str to int
+        The GPU's clocks in MHz and its temperature right after the problem was timed, as far as known.
     """
 
     run: str
@@ -88,6 +90,7 @@ class Result:
     errors: Mapping[str, float] = field(default_factory=dict, hash=False)
     times: Times | None = None
     resources: Mapping[str, int] = field(default_factory=dict, hash=False)
+    clocks: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -107,7 +108,8 @@ class Supervised:
 
     def _timed(self, answer: Mapping[str, Any]) -> list[Result]:
         times = {int(position): Times(**found) for position, found in answer["times"].items()}
-        return self._results(answer["problem"], times, {int(p): why for p, why in answer["failed"].items()})
+        failed = {int(position): why for position, why in answer["failed"].items()}
+        return [replace(one, clocks=answer["clocks"]) for one in self._results(answer["problem"], times, failed)]
 
     def _results(
         self, problem: Mapping[str, int], times: Mapping[int, Times], failed: Mapping[int, str]

@@ -78,6 +78,7 @@ def test_when_knows_arguments_options_and_the_functional(family: Family, load: L
         ({"values": {"BLOCK": [48]}}, "BLOCK is 48"),
         ({"values": {"BLOCKS": [16]}}, "'BLOCKS'"),
         ({"where": {"HDIM": [16]}, "values": {"BLOCK": [16]}}, "'HDIM'"),
+        ({"where": {"WIDTH": [16, 17]}, "values": {"BLOCK": [16]}}, "WIDTH of sample.axpy is never 17"),
         ({"values": {"BLOCK": [16]}, "when": "HDIM > 2"}, "'HDIM' is no argument"),
         ({"values": {"BLOCK": [16]}, "when": "BLOCK // 0"}, "divides by zero"),
     ],

@@ -110,7 +110,7 @@ def test_all_is_measured_once(go: Go, tmp_path: Path) -> None:
     assert set(run.facts) >= {"date", "commit", "aotriton", "python", "workload", "effort"}
     one = found.results[0]
     assert one.config == {**dict(ATTN_FWD.config({"BLOCK_M": 16}).performance), "num_warps": 4, "num_stages": 1}
-    assert (one.errors, one.resources["registers"]) == ({"out": 0.5}, 64)
+    assert (one.errors, one.resources["registers"], one.clocks) == ({"out": 0.5}, 64, {"sm_clock": 1980})
     before = (tmp_path / "r.jsonl").read_bytes()
     again, notes = go()
     assert (again.groups, again.skipped, notes.groups) == (0, 4, [])
