@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import aotriton
 from aotriton.describe import Value
-from aotriton.errors import ArgumentError, DeviceError
-from aotriton.pack.signature import git_hashes
+from aotriton.errors import ArgumentError, DeviceError, PackError
+from aotriton.pack.signature import read_signature
 from aotriton.runtime import Device, open_device
 from aotriton.targets import parse_target
 from aotriton.tune.child import find_kernel
@@ -194,7 +194,7 @@ def _run(order: Order, device: Device, kernel: str) -> Run:
     workload = load_workload(find_kernel(order.family, order.kernel), order.workload, order.sizes)
     facts = {
         "date": now,
-        "commit": git_hashes()["AOTRITON_GIT_SHA1"],
+        "commit": _commit(order.packs / parse_target(device.target).pack),
         "aotriton": aotriton.__version__,
         "python": platform.python_version(),
         "compute_units": device.compute_units,
@@ -203,6 +203,14 @@ def _run(order: Order, device: Device, kernel: str) -> Run:
         "effort": asdict(order.effort),
     }
     return Run(f"{now} {os.getpid()}", kernel, f"{device.target}_mod0", device.description, facts)
+
+
+def _commit(pack: Path) -> str:
+    """The commit that a pack was built from; empty where it doesn't say."""
+    try:
+        return str(read_signature(pack).get("AOTRITON_GIT_SHA1", ""))
+    except PackError:
+        return ""
 
 
 def _todo(

@@ -44,7 +44,7 @@ class Run:
     device : str
         The driver's own name of the device.
     facts : mapping
-        Versions, commit, driver, the problems' sizes, the effort.
+        Versions, the commit that the pack was built from, the driver, the problems' sizes, the effort.
     """
 
     run: str
