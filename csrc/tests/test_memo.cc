@@ -1,33 +1,16 @@
-// Calls that a thread's memo knows: the same as without it, in every case; and launches that allocate nothing.
-#include "core/environment.h"
+// Calls that a thread's memo knows: the same as without it, in every case.
 #include "dispatch/memo.h"
-#include "flash/attn_fwd.h"
 #include "pack/search.h"
-#include "tests/fake.h"
-#include "tests/flash_pack.h"
+#include "tests/calls.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <sstream>
 #include <thread>
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define COUNTS_ALLOCATIONS 1
-static std::atomic<long> allocations{0};
-extern "C" {
-void* __libc_malloc(std::size_t bytes);
-void* __libc_calloc(std::size_t count, std::size_t bytes);
-void* __libc_realloc(void* memory, std::size_t bytes);
-void* malloc(std::size_t bytes) { return ++allocations, __libc_malloc(bytes); }
-void* calloc(std::size_t count, std::size_t bytes) { return ++allocations, __libc_calloc(count, bytes); }
-void* realloc(void* memory, std::size_t bytes) { return ++allocations, __libc_realloc(memory, bytes); }
-}
-#endif
 
 namespace {
 
@@ -35,46 +18,7 @@ using namespace aotriton;
 using namespace aotriton::tests;
 using dispatch::Memo;
 
-constexpr aotriton_attn_options kDefaults = AOTRITON_ATTN_OPTIONS_INIT;
-
 std::uint64_t hits() { return Memo::of_this_thread().hits(); }
-
-struct Pack : TemporaryFolder {
-  Pack() {
-    write("pack/flash/attn_fwd.zip", FlashPackWriter().zip());
-    setenv("AOTRITON_PACK_PATH", path().c_str(), 1);
-  }
-};
-
-// Addresses that nobody reads, 1 MiB for each tensor.
-void* place(std::uintptr_t number, std::uintptr_t offset = 0) { return reinterpret_cast<void*>((number << 20) + offset); }
-
-aotriton_tensor contiguous(void* data, std::initializer_list<std::int64_t> sizes, aotriton_dtype dtype = AOTRITON_FP16) {
-  aotriton_tensor view{};
-  view.data = data;
-  view.dtype = dtype;
-  view.rank = static_cast<std::int32_t>(sizes.size());
-  std::ranges::copy(sizes, view.sizes);
-  std::int64_t stride = 1;
-  for (std::size_t i = sizes.size(); i-- > 0; stride *= view.sizes[i]) view.strides[i] = stride;
-  return view;
-}
-
-aotriton_attn_fwd_params problem(std::int64_t length = 130, std::int64_t keys = 70) {
-  aotriton_attn_fwd_params params{};
-  params.size = sizeof params;
-  params.q = contiguous(place(1), {2, 4, length, 32});
-  params.k = contiguous(place(2), {2, 2, keys, 32});
-  params.v = contiguous(place(3), {2, 2, keys, 32});
-  params.out = contiguous(place(4), {2, 4, length, 32});
-  params.lse = contiguous(place(5), {8, length}, AOTRITON_FP32);
-  params.scale = 0.5f;
-  return params;
-}
-
-core::Status attend(const aotriton_attn_fwd_params& params, FakeDevice& fake, const aotriton_attn_options& options = kDefaults) {
-  return flash::attn_fwd(params, &fake.device, nullptr, options, nullptr);
-}
 
 // What a call came to, as text.
 std::string outcome(FakeDevice& fake, const core::Status& status, int launched) {
@@ -164,7 +108,7 @@ aotriton_attn_fwd_params random_problem(Dice& dice) {
 }  // namespace
 
 TEST(attention_is_the_same_with_and_without) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice fake, other("sm_90");
   Dice dice(20261201);
   const std::uint64_t before = hits();
@@ -242,13 +186,9 @@ TEST(a_name_is_what_stands_there_at_the_call) {
   aotriton_kernel* kernel = nullptr;
   CHECK_EQUAL(aotriton_kernel_open(pack.path().c_str(), "sample", "scale", &fake.device, &kernel), AOTRITON_SUCCESS);
   char first[] = "X", second[] = "Y";
-  std::vector<aotriton_argument> all(6);
-  all[0] = {first, AOTRITON_ARGUMENT_TENSOR, 0, 0, 0, contiguous(place(1), {4, 64})};
-  all[1] = {second, AOTRITON_ARGUMENT_TENSOR, 0, 0, 0, contiguous(place(2), {4, 64})};
-  all[2] = {"N", AOTRITON_ARGUMENT_INTEGER, 0, 32, 0, {}};
-  all[3] = {"W", AOTRITON_ARGUMENT_INTEGER, 0, 32, 0, {}};
-  all[4] = {"MODE", AOTRITON_ARGUMENT_INTEGER, 0, 0, 0, {}};
-  all[5] = {"alpha", AOTRITON_ARGUMENT_REAL, 0, 0, 1.5, {}};
+  auto all = sample_arguments();
+  all[0].name = first;
+  all[1].name = second;
   for (const bool swapped : {false, false, true, true, false}) {
     first[0] = swapped ? 'Y' : 'X';
     second[0] = swapped ? 'X' : 'Y';
@@ -272,9 +212,9 @@ TEST(another_search_path_is_another_kernel) {
     CHECK_EQUAL(attend(problem(), fake).text(), "");
     return fake.driver.loaded.size();
   };
-  const Pack first;
+  const AttentionPack first;
   CHECK_EQUAL(loaded(), 1u);
-  const Pack second;
+  const AttentionPack second;
   CHECK_EQUAL(loaded(), 2u);
   setenv("AOTRITON_PACK_PATH", first.path().c_str(), 1);
   CHECK_EQUAL(loaded(), 2u);
@@ -282,14 +222,14 @@ TEST(another_search_path_is_another_kernel) {
   CHECK_EQUAL(attend(problem(), fake).code(), AOTRITON_NO_PACK);
   setenv("AOTRITON_PACK_PATH", (first.path() + "/none").c_str(), 1);
   CHECK_EQUAL(attend(problem(), fake).code(), AOTRITON_NO_PACK);
-  const Pack third;
+  const AttentionPack third;
   CHECK_EQUAL(loaded(), 3u);
   pack::add_path(second.path());
   CHECK_EQUAL(loaded(), 4u);
 }
 
 TEST(each_device_gets_its_own_launches) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice first, second;
   for (int i = 0; i < 3; ++i) {
     CHECK_EQUAL(attend(problem(), first).text(), "");
@@ -300,7 +240,7 @@ TEST(each_device_gets_its_own_launches) {
 }
 
 TEST(what_was_only_asked_is_loaded_when_it_is_launched) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice fake;
   aotriton_attn_options query = kDefaults, load = kDefaults;
   query.query_only = load.load_only = 1;
@@ -314,7 +254,7 @@ TEST(what_was_only_asked_is_loaded_when_it_is_launched) {
 }
 
 TEST(a_traced_call_takes_the_whole_way) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice fake;
   for (int i = 0; i < 2; ++i) CHECK_EQUAL(attend(problem(), fake).text(), "");
   std::string trace;
@@ -353,7 +293,7 @@ struct Nested final : drivers::Driver {
 }  // namespace
 
 TEST(a_launch_within_a_launch_disturbs_nothing) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice fake;
   Nested nested(fake);
   aotriton_device device = fake.device;
@@ -382,7 +322,7 @@ struct Moody final : drivers::Driver {
 }  // namespace
 
 TEST(a_failure_of_the_driver_is_told_the_same) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice fake;
   Moody moody;
   fake.device.driver = &moody;
@@ -417,7 +357,7 @@ TEST(a_kernel_found_damaged_is_opened_again) {
 }
 
 TEST(every_thread_has_its_own) {
-  const Pack pack;
+  const AttentionPack pack;
   FakeDevice first, second;
   first.driver.keep = second.driver.keep = false;
   std::atomic<int> failed{0};
@@ -433,59 +373,6 @@ TEST(every_thread_has_its_own) {
   for (std::thread& thread : threads) thread.join();
   CHECK_EQUAL(failed.load(), 0);
   CHECK_EQUAL(first.driver.launches + second.driver.launches, 2000);
-}
-
-#ifdef COUNTS_ALLOCATIONS
-TEST(a_launch_allocates_nothing) {  // new shapes too, as long as their code is loaded
-  const Pack pack;
-  const OnePack sample;
-  FakeDevice fake;
-  fake.driver.keep = false;
-  aotriton_kernel* kernel = nullptr;
-  CHECK_EQUAL(aotriton_kernel_open(sample.path().c_str(), "sample", "scale", &fake.device, &kernel), AOTRITON_SUCCESS);
-  std::vector<aotriton_argument> all(6);
-  all[0] = {"X", AOTRITON_ARGUMENT_TENSOR, 0, 0, 0, contiguous(place(1), {4, 64})};
-  all[1] = {"Y", AOTRITON_ARGUMENT_TENSOR, 0, 0, 0, contiguous(place(2), {4, 64})};
-  all[2] = {"N", AOTRITON_ARGUMENT_INTEGER, 0, 32, 0, {}};
-  all[3] = {"W", AOTRITON_ARGUMENT_INTEGER, 0, 32, 0, {}};
-  all[4] = {"MODE", AOTRITON_ARGUMENT_INTEGER, 0, 0, 0, {}};
-  all[5] = {"alpha", AOTRITON_ARGUMENT_REAL, 0, 0, 1.5, {}};
-  long before = 0;
-  int failed = 0;
-  for (std::int64_t i = 0; i < 200; ++i) {
-    if (i == 1) before = allocations;
-    for (int again = 0; again < 2; ++again) {
-      auto params = problem(100 + i, 50 + i % 7);
-      failed += aotriton_attn_fwd(&params, &fake.device, nullptr, nullptr, nullptr) != AOTRITON_SUCCESS;
-      all[2].integer = 300 + i;
-      failed += aotriton_kernel_launch(kernel, all.data(), all.size(), nullptr, nullptr) != AOTRITON_SUCCESS;
-    }
-  }
-  CHECK_EQUAL(allocations - before, 0);
-  CHECK_EQUAL(failed, 0);
-  CHECK_EQUAL(fake.driver.launches.load(), 800);
-  aotriton_kernel_close(kernel);
-}
-#endif
-
-TEST(the_environment_is_what_getenv_says) {
-  static char own[] = "AOTRITON_PACK_PATH=given";
-  Dice dice(3);
-  for (int i = 0; i < 3000; ++i) {
-    const char* const name = dice.of({"AOTRITON_PACK_PATH", "AOTRITON_DEVICE", "AOTRITON_TEST_A", "AOTRITON_TEST_B"});
-    switch (dice(5)) {
-      case 0: unsetenv(name); break;
-      case 1: putenv(own); break;
-      case 2: std::strcpy(std::strchr(own, '=') + 1, dice.of({"a", "given", "b"})); break;
-      default: setenv(name, dice.of({"", "x", "y"}), 1);
-    }
-    for (const auto& [variable, text] : {std::pair{core::Variable::device, "AOTRITON_DEVICE"},
-                                         {core::Variable::pack_path, "AOTRITON_PACK_PATH"}}) {
-      const char* const wanted = std::getenv(text);
-      CHECK_EQUAL(std::string(core::environment(variable)), std::string(wanted == nullptr ? "" : wanted));
-    }
-  }
-  for (const char* name : {"AOTRITON_PACK_PATH", "AOTRITON_DEVICE", "AOTRITON_TEST_A", "AOTRITON_TEST_B"}) unsetenv(name);
 }
 
 int main() { return run_all(); }
