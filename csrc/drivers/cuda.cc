@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 namespace aotriton::drivers {
@@ -18,37 +19,46 @@ using core::Result;
 using core::Status;
 using cuda::Api;
 using cuda::ContextScope;
-using cuda::kSuccess;
 
-constexpr int kNoBinaryForGpu = 209;
-constexpr int kStreamCaptureUnsupported = 900;
 constexpr std::uint32_t kSharedWithoutAsking = 48 * 1024;
-constexpr int kMostDevices = 64;
 
 // CUdevice_attribute, CUfunction_attribute, CUfunc_cache, CUjit_option: numbers of CUDA's ABI.
 constexpr int kMaxGridDimX = 5, kWarpSize = 10, kMultiprocessorCount = 16, kCapabilityMajor = 75, kCapabilityMinor = 76,
               kMaxSharedOptin = 97;
-constexpr int kMaxDynamicShared = 8;
+constexpr int kMaxDynamicShared = 8, kLargeClusterAllowed = 14;
 constexpr int kPreferShared = 1;
 constexpr int kErrorLog = 5, kErrorLogBytes = 6;
 
+constexpr Vendor kCuda{"CUDA", "CUDA_LAUNCH_BLOCKING=1", "compute-sanitizer", Api::name_of, Api::text_of};
+
+// Code that a library of CUDA's holds: that belongs to no context, and the driver brings it into each that launches it.
+struct CudaCode : LoadedCode {
+  void* library = nullptr;
+  void* kernel = nullptr;
+  std::atomic<void*> in_primary{nullptr};  // the kernel's function in the device's primary context, once it was there
+};
+
+// Whether the handle says its context: the null stream and the two legacy and per-thread default ones take the current.
+bool is_handle(aotriton_stream stream) { return reinterpret_cast<std::uintptr_t>(stream) > 2; }
+
 class CudaDriver final : public GpuDriver {
  public:
-  CudaDriver(const char* name, Library library, const Api& api) : GpuDriver(name, std::move(library)), api_(api) {}
+  CudaDriver(const char* name, Library library, const Api& api)
+      : GpuDriver(name, std::move(library)), api_(api), failures_(name, kCuda, &api_) {}
 
   Result<int> device_count() override {
     int count = 0;
-    if (const int error = api_.device_count(&count); error != kSuccess) return api_.failure("cuDeviceGetCount", error);
+    if (const Failed failed{"cuDeviceGetCount", api_.device_count(&count)}; !failed.ok()) return failures_.status(-1, failed);
     return count < kMostDevices ? count : kMostDevices;
   }
 
   Result<Machine> describe(int ordinal) override {
     int device = 0;
-    if (const int error = api_.device(&device, ordinal); error != kSuccess) return api_.failure("cuDeviceGet", error);
+    Failed failed{"cuDeviceGet", api_.device(&device, ordinal)};
+    if (!failed.ok()) return failures_.status(ordinal, failed);
     std::array<char, 256> text{};
-    if (const int error = api_.device_name(text.data(), text.size() - 1, device); error != kSuccess) {
-      return api_.failure("cuDeviceGetName", error);
-    }
+    failed = {"cuDeviceGetName", api_.device_name(text.data(), text.size() - 1, device)};
+    if (!failed.ok()) return failures_.status(ordinal, failed);
     const int major = attribute(kCapabilityMajor, device, 0);
     const int minor = attribute(kCapabilityMinor, device, 0);
     const std::string target = cat("sm_", major * 10 + minor);
@@ -65,112 +75,211 @@ class CudaDriver final : public GpuDriver {
 
   Result<int> device_of_stream(aotriton_stream stream) override {
     void* context = nullptr;
-    if (stream != nullptr) {
-      if (const int error = api_.stream_context(stream, &context); error != kSuccess) {
-        return api_.failure("cuStreamGetCtx", error);
-      }
-    } else if (const int error = api_.get_current(&context); error != kSuccess) {
-      return api_.failure("cuCtxGetCurrent", error);
+    if (is_handle(stream)) {
+      const Failed failed{"cuStreamGetCtx", api_.stream_context(stream, &context)};
+      if (!failed.ok()) return failures_.status(-1, failed);
+    } else {
+      const Failed failed{"cuCtxGetCurrent", api_.get_current(&context)};
+      if (!failed.ok()) return failures_.status(-1, failed);
     }
     if (context == nullptr) return 0;  // nothing was chosen yet: CUDA's runtime takes the first device too
-    // A primary context that is retained here can't end, so its handle stays its own.
+    return device_of(context);
+  }
+
+  Result<Function> load(int ordinal, const CodeObject& object) override {
+    auto code = std::make_unique<CudaCode>();
+    code->ordinal = ordinal;
+    code->label = object.label.empty() ? object.symbol : object.label;
+    Status status = in_context(ordinal, nullptr, [&](void* context, std::string& detail) {
+      const cuda::OutsideOfCapture outside(api_);
+      const Failed failed = load_here(object, context, *code);
+      if (!failed.ok()) detail = why_not_loaded(object, failed);
+      if (!failed.ok() && code->library != nullptr) api_.library_unload(code->library);
+      return failed;
+    });
+    if (!status.ok()) return status;
+    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code->label);
+    return static_cast<Function>(code.release());
+  }
+
+  void unload(int, Function function) override {
+    const std::unique_ptr<CudaCode> code(static_cast<CudaCode*>(function));
+    failures_.forget(*code);
+    if (process_ends()) return;
+    const cuda::OutsideOfCapture outside(api_);
+    api_.library_unload(code->library);  // fails where the driver is gone, or in a forked process: nothing is left to free
+  }
+
+  // A function belongs to a context, and the driver refuses to launch it on another's stream. So where a stream's handle is
+  // given the primary context's is tried at once; without one, the thread's current context decides.
+  Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
+    auto& code = *static_cast<CudaCode*>(launch.function);
+    if (void* const function = code.in_primary.load(std::memory_order_acquire);
+        function != nullptr && (is_handle(stream) || primary_is_current(ordinal))) {
+      const Failed failed = cuda::enqueue(api_, function, launch, stream);
+      if (failed.ok()) {
+        failures_.launched(code);
+        return {};
+      }
+      const bool other = failed.error == kInvalidHandle || failed.error == kInvalidContext || failed.error == kContextDestroyed;
+      if (!other) return failures_.status(ordinal, failed, grid_text(launch));
+    }
+    return launch_in_any_context(ordinal, code, launch, stream);
+  }
+
+  Status encode(int ordinal, const TensorMapRequest& request, TensorMap& map) override {
+    if (!cuda::has_tensor_map(request.type)) {
+      return Status(AOTRITON_UNSUPPORTED, cat("no tensor map has elements of dtype ", int{request.type}));
+    }
+    return in_context(ordinal, nullptr, [&](void*, std::string& detail) { return cuda::encode(api_, request, map, detail); });
+  }
+
+ private:
+  Status launch_in_any_context(int ordinal, CudaCode& code, const Launch& launch, aotriton_stream stream) {
+    Status status = in_context(ordinal, stream, [&](void* context, std::string& detail) {
+      void* function = nullptr;
+      Failed failed;
+      {
+        const cuda::OutsideOfCapture outside(api_);  // the code may come into this context only now
+        failed = function_here(context, code, function);
+      }
+      if (failed.ok()) failed = cuda::enqueue(api_, function, launch, stream);
+      if (!failed.ok()) detail = grid_text(launch);
+      return failed;
+    });
+    if (status.ok()) failures_.launched(code);
+    return status;
+  }
+
+  // Runs `body` with a context of the device current: the stream's, else the thread's current one, else the primary one.
+  // A primary context that was reset since it was retained is retained anew.
+  template <typename Body>
+  Status in_context(int ordinal, aotriton_stream stream, const Body& body) {
+    for (bool is_first = true;; is_first = false) {
+      Result<void*> context = context_for(ordinal, stream);
+      if (!context.ok()) return context.status();
+      Failed failed;
+      std::string detail;
+      {
+        const ContextScope scope(api_, *context);
+        failed = scope.failed().ok() ? body(*context, detail) : scope.failed();
+      }
+      if (failed.ok()) return {};
+      const bool is_primary = *context == primaries_[ordinal].load(std::memory_order_acquire);
+      if (!is_first || !is_primary || failed.error != kContextDestroyed) return failures_.status(ordinal, failed, detail);
+      if (Result<void*> anew = retain_primary(ordinal); !anew.ok()) return anew.status();
+    }
+  }
+
+  Result<void*> context_for(int ordinal, aotriton_stream stream) {
+    void* context = nullptr;
+    if (is_handle(stream)) {
+      const Failed failed{"cuStreamGetCtx", api_.stream_context(stream, &context)};
+      if (!failed.ok()) return failures_.status(ordinal, failed, "; is that a stream of this process?");
+    } else {
+      const Failed failed{"cuCtxGetCurrent", api_.get_current(&context)};
+      if (!failed.ok()) return failures_.status(ordinal, failed);
+    }
+    if (context == nullptr) return primary(ordinal);
+    const Result<int> device = device_of(context);
+    if (!device.ok()) return device.status();
+    if (*device == ordinal) return context;
+    if (!is_handle(stream)) return primary(ordinal);
+    return Status(AOTRITON_INVALID_ARGUMENT, cat("the stream is of ", name(), ":", *device, ", and the launch was to go to ",
+                                                 name(), ":", ordinal, "; pass a stream of that device"));
+  }
+
+  Result<int> device_of(void* context) const {
+    // A primary context that is retained here keeps its handle, even when it is reset.
     for (int ordinal = 0; ordinal < kMostDevices; ++ordinal) {
       const void* primary = primaries_[ordinal].load(std::memory_order_acquire);
       if (primary == context) return ordinal;
     }
     const ContextScope scope(api_, context);
-    if (!scope.ok()) return scope.status();
+    if (!scope.failed().ok()) return failures_.status(-1, scope.failed());
     int device = 0;
-    if (const int error = api_.context_device(&device); error != kSuccess) return api_.failure("cuCtxGetDevice", error);
+    const Failed failed{"cuCtxGetDevice", api_.context_device(&device)};
+    if (!failed.ok()) return failures_.status(-1, failed);
     return device;  // a CUdevice is its ordinal
   }
 
-  Result<Function> load(int ordinal, const CodeObject& code) override {
-    Result<void*> context = primary(ordinal);
-    if (!context.ok()) return context.status();
-    const ContextScope scope(api_, *context);
-    if (!scope.ok()) return scope.status();
-    std::array<char, 4096> log{};
-    std::array<int, 2> options{kErrorLog, kErrorLogBytes};
-    std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
-    void* module = nullptr;
-    if (const int error = api_.module_load(&module, code.image, options.size(), options.data(), values.data());
-        error != kSuccess) {
-      const char* separator = log[0] != '\0' ? "; the driver's log: " : "";
-      return Status(AOTRITON_DRIVER_ERROR, cat(api_.words("cuModuleLoadDataEx", error), hint(error), separator, log.data()));
-    }
-    void* function = nullptr;
-    if (Status status = prepare(module, code.symbol, code.shared, &function); !status.ok()) {
-      api_.module_unload(module);
-      return status;
-    }
-    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code.symbol);
-    return function;
+  bool primary_is_current(int ordinal) const {
+    void* current = nullptr;
+    return api_.get_current(&current) == kSuccess && current != nullptr &&
+           current == primaries_[ordinal].load(std::memory_order_acquire);
   }
 
-  // The process keeps what it loaded.
-  void unload(int, Function) override {}
-
-  Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
-    Result<void*> context = primary(ordinal);
-    if (!context.ok()) return context.status();
-    const ContextScope scope(api_, *context);
-    if (!scope.ok()) return scope.status();
-    const auto& [x, y, z] = launch.grid;
-    const bool plain = !cuda::has_attributes(launch);
-    const int error = plain ? api_.launch(launch.function, x, y, z, launch.threads, 1, 1, launch.shared, stream,
-                                          const_cast<void**>(launch.parameters), nullptr)
-                            : cuda::launch_with_attributes(api_, launch, stream);
-    if (error == kSuccess) return {};
-    return Status(AOTRITON_DRIVER_ERROR,
-                  cat(api_.words(plain ? "cuLaunchKernel" : "cuLaunchKernelEx", error), "; grid ", x, " x ", y, " x ", z, ", ", launch.threads,
-                      " threads, ", launch.shared, " bytes of shared memory on ", name(), ":", ordinal,
-                      ", in the device's primary context"));
-  }
-
-  Status encode(int ordinal, const TensorMapRequest& request, TensorMap& map) override {
-    Result<void*> context = primary(ordinal);
-    if (!context.ok()) return context.status();
-    const ContextScope scope(api_, *context);
-    return scope.ok() ? cuda::encode(api_, request, map) : scope.status();
-  }
-
- private:
   // The context that CUDA's runtime and PyTorch use, retained once and for good.
   Result<void*> primary(int ordinal) {
     if (ordinal < 0 || ordinal >= kMostDevices) {
       return Status(AOTRITON_NO_DEVICE, cat("CUDA device ", ordinal, " is beyond the ", kMostDevices, " that are served"));
     }
-    std::atomic<void*>& slot = primaries_[ordinal];
-    if (void* context = slot.load(std::memory_order_acquire)) return context;
+    if (void* context = primaries_[ordinal].load(std::memory_order_acquire)) return context;
+    return retain_primary(ordinal);
+  }
+
+  Result<void*> retain_primary(int ordinal) {
     const std::lock_guard lock(mutex_);
-    if (void* context = slot.load(std::memory_order_relaxed)) return context;
     int device = 0;
-    if (const int error = api_.device(&device, ordinal); error != kSuccess) return api_.failure("cuDeviceGet", error);
+    Failed failed{"cuDeviceGet", api_.device(&device, ordinal)};
     void* context = nullptr;
-    if (const int error = api_.primary_retain(&context, device); error != kSuccess) {
-      return api_.failure("cuDevicePrimaryCtxRetain", error);
-    }
-    slot.store(context, std::memory_order_release);
+    if (failed.ok()) failed = {"cuDevicePrimaryCtxRetain", api_.primary_retain(&context, device)};
+    if (!failed.ok()) return failures_.status(ordinal, failed);
+    primaries_[ordinal].store(context, std::memory_order_release);
     return context;
   }
 
-  // Finds the entry and raises its limit of shared memory where it needs more than every kernel gets.
-  Status prepare(void* module, const char* symbol, std::uint32_t shared, void** function) const {
-    if (const int error = api_.module_function(function, module, symbol); error != kSuccess) {
-      return Status(AOTRITON_DRIVER_ERROR,
-                    cat(api_.words("cuModuleGetFunction", error), "; the code object was asked for '", symbol, "'"));
+  // Loads the library, raises limits, and brings the code into the current context, where a refusal shows.
+  Failed load_here(const CodeObject& object, void* context, CudaCode& code) const {
+    code.library = nullptr;
+    Failed failed{"cuLibraryLoadData", api_.library_load(&code.library, object.image, nullptr, nullptr, 0, nullptr, nullptr, 0)};
+    if (failed.ok()) failed = {"cuLibraryGetKernel", api_.library_kernel(&code.kernel, code.library, object.symbol)};
+    if (failed.ok()) failed = raise_limits(object, code);
+    void* function = nullptr;
+    return failed.ok() ? function_here(context, code, function) : failed;
+  }
+
+  Failed function_here(void* context, CudaCode& code, void*& function) const {
+    const Failed failed{"cuKernelGetFunction", api_.kernel_function(&function, code.kernel)};
+    const bool is_primary = context == primaries_[code.ordinal].load(std::memory_order_acquire);
+    if (failed.ok() && is_primary) code.in_primary.store(function, std::memory_order_release);
+    return failed;
+  }
+
+  // For all contexts of the device.
+  Failed raise_limits(const CodeObject& object, const CudaCode& code) const {
+    // Before compute capability 9.0 there are no clusters, and nothing asks for large ones.
+    api_.kernel_attribute(kLargeClusterAllowed, 1, code.kernel, code.ordinal);
+    if (object.shared <= kSharedWithoutAsking) return {};
+    const auto shared = static_cast<int>(object.shared);
+    const Failed failed{"cuKernelSetAttribute", api_.kernel_attribute(kMaxDynamicShared, shared, code.kernel, code.ordinal)};
+    if (!failed.ok()) return failed;
+    return {"cuKernelSetCacheConfig", api_.kernel_cache(code.kernel, kPreferShared, code.ordinal)};
+  }
+
+  std::string why_not_loaded(const CodeObject& object, const Failed& failed) {
+    constexpr int kNotFound = 500, kInvalidValue = 1;
+    const std::string target = target_of_cubin(object);
+    if (failed.error == kNotFound) return cat("; the code object was asked for '", object.symbol, "'");
+    if (failed.error == kInvalidValue) return cat("; ", object.symbol, " needs ", object.shared, " bytes of shared memory");
+    if (failed.error == kNoBinaryForGpu) {
+      return cat("; the code object is for ", target, "; code for sm_90a and later serves its own compute capability only, other "
+                 "code those of its major version from its own on; build the pack for this device's target");
     }
-    if (shared <= kSharedWithoutAsking) return {};
-    if (const int error = api_.function_attribute(*function, kMaxDynamicShared, static_cast<int>(shared));
-        error != kSuccess) {
-      return Status(AOTRITON_DRIVER_ERROR, cat(api_.words("cuFuncSetAttribute", error), "; ", symbol, " needs ", shared,
-                                               " bytes of shared memory"));
-    }
-    if (const int error = api_.function_cache(*function, kPreferShared); error != kSuccess) {
-      return api_.failure("cuFuncSetCacheConfig", error);
-    }
-    return {};
+    if (failed.error != kInvalidImage) return {};
+    return cat("; the code object", target.empty() ? " is no ELF file of NVIDIA's" : " is damaged, or newer than the driver",
+               log_of_loading(object), "; check the pack by `aotriton verify`, build it again, or update the driver");
+  }
+
+  // Loading is tried once more to ask for the driver's own log: the log's memory must not outlive the library.
+  std::string log_of_loading(const CodeObject& object) const {
+    std::array<char, 4096> log{};
+    std::array<int, 2> options{kErrorLog, kErrorLogBytes};
+    std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size() - 1)};
+    void* library = nullptr;
+    const int error = api_.library_load(&library, object.image, options.data(), values.data(), options.size(), nullptr, nullptr, 0);
+    if (error == kSuccess) api_.library_unload(library);
+    return log[0] != '\0' ? cat("; the driver's log: ", log.data()) : std::string();
   }
 
   int attribute(int number, int device, int otherwise) const {
@@ -178,16 +287,8 @@ class CudaDriver final : public GpuDriver {
     return api_.attribute(&value, number, device) == kSuccess && value > 0 ? value : otherwise;
   }
 
-  static const char* hint(int error) {
-    if (error == kNoBinaryForGpu) {
-      return "; code with the suffix `a` (sm_90a and later) serves its own compute capability only, other code those of "
-             "its major version";
-    }
-    if (error == kStreamCaptureUnsupported) return "; load the code object before the capture begins";
-    return "";
-  }
-
-  Api api_;
+  const Api api_;
+  Failures failures_;
   std::mutex mutex_;  // of retaining primary contexts
   std::array<std::atomic<void*>, kMostDevices> primaries_{};
 };
@@ -197,14 +298,15 @@ class CudaDriver final : public GpuDriver {
 Result<std::unique_ptr<GpuDriver>> open_cuda(const char* name, Library library) {
   Api api{};
   if (Status status = api.bind(library); !status.ok()) return status;
-  if (const int error = api.init(0); error != kSuccess) {
-    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", api.words("cuInit", error)));
-  }
+  const Failures failures(name, kCuda, &api);
+  const auto failure = [&](const Failed& failed) {
+    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", failures.status(-1, failed).text()));
+  };
+  if (const Failed failed{"cuInit", api.init(0)}; !failed.ok()) return failure(failed);
   int count = 0;
-  if (const int error = api.device_count(&count); error != kSuccess) {
-    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", api.words("cuDeviceGetCount", error)));
-  }
+  if (const Failed failed{"cuDeviceGetCount", api.device_count(&count)}; !failed.ok()) return failure(failed);
   if (count < 1) return Status(AOTRITON_NO_DEVICE, library.path() + " finds no device");
+  watch_for_the_end();
   return std::unique_ptr<GpuDriver>(std::make_unique<CudaDriver>(name, std::move(library), api));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/text.h"
+#include "drivers/failures.h"
 #include "drivers/library.h"
 
 #include <cstdint>
@@ -11,8 +12,6 @@ namespace aotriton::drivers::cuda {
 
 using core::cat;
 using core::Status;
-
-constexpr int kSuccess = 0;
 
 struct Api {
   int (*init)(unsigned flags);
@@ -26,22 +25,25 @@ struct Api {
   int (*pop)(void** context);
   int (*context_device)(int* device);
   int (*stream_context)(void* stream, void** context);
-  int (*module_load)(void** module, const void* image, unsigned count, int* options, void** values);
-  int (*module_unload)(void* module);
-  int (*module_function)(void** function, void* module, const char* name);
-  int (*function_attribute)(void* function, int attribute, int value);
-  int (*function_cache)(void* function, int config);
+  int (*exchange_capture_mode)(int* mode);
+  int (*library_load)(void** library, const void* image, int* jit_options, void** jit_values, unsigned jit_count,
+                      int* options, void** values, unsigned count);
+  int (*library_unload)(void* library);
+  int (*library_kernel)(void** kernel, void* library, const char* name);
+  int (*kernel_function)(void** function, void* kernel);
+  int (*kernel_attribute)(int attribute, int value, void* kernel, int device);
+  int (*kernel_cache)(void* kernel, int config, int device);
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                 unsigned block_z, unsigned shared, void* stream, void** parameters, void** extra);
-  int (*launch_ex)(const void* configuration, void* function, void** parameters, void** extra);  // may be null
+  int (*launch_ex)(const void* configuration, void* function, void** parameters, void** extra);
   int (*encode_tiled)(void* map, int type, std::uint32_t rank, void* address, const std::uint64_t* sizes,
                       const std::uint64_t* strides, const std::uint32_t* block, const std::uint32_t* steps, int interleave,
-                      int swizzle, int promotion, int fill);  // may be null
+                      int swizzle, int promotion, int fill);
   int (*error_name)(int error, const char** text);
   int (*error_string)(int error, const char** text);
 
   Status bind(const Library& library) {
-    return Binder(library)
+    Status status = Binder(library)
         .required(init, "cuInit")
         .required(device_count, "cuDeviceGetCount")
         .required(device, "cuDeviceGet")
@@ -53,44 +55,44 @@ struct Api {
         .required(pop, "cuCtxPopCurrent_v2")
         .required(context_device, "cuCtxGetDevice")
         .required(stream_context, "cuStreamGetCtx")
-        .required(module_load, "cuModuleLoadDataEx")
-        .required(module_unload, "cuModuleUnload")
-        .required(module_function, "cuModuleGetFunction")
-        .required(function_attribute, "cuFuncSetAttribute")
-        .required(function_cache, "cuFuncSetCacheConfig")
+        .required(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")
+        .required(library_load, "cuLibraryLoadData")
+        .required(library_unload, "cuLibraryUnload")
+        .required(library_kernel, "cuLibraryGetKernel")
+        .required(kernel_function, "cuKernelGetFunction")
+        .required(kernel_attribute, "cuKernelSetAttribute")
+        .required(kernel_cache, "cuKernelSetCacheConfig")
         .required(launch, "cuLaunchKernel")
-        .optional(launch_ex, "cuLaunchKernelEx")
-        .optional(encode_tiled, "cuTensorMapEncodeTiled")
+        .required(launch_ex, "cuLaunchKernelEx")
+        .required(encode_tiled, "cuTensorMapEncodeTiled")
         .required(error_name, "cuGetErrorName")
         .required(error_string, "cuGetErrorString")
         .status();
+    if (status.ok()) return status;
+    return Status(status.code(), cat(status.text(), "; the driver of CUDA 12.0 (525) or a later one is needed"));
   }
 
-  // CUDA's own name, number and text of an error.
-  std::string words(const char* function, int error) const {
-    const char* name = nullptr;
+  static const char* name_of(const void* api, int error) {
     const char* text = nullptr;
-    error_name(error, &name);
-    error_string(error, &text);
-    return cat(function, " failed: ", name != nullptr ? name : "unknown error", " (", error, "): ",
-               text != nullptr ? text : "no text");
+    static_cast<const Api*>(api)->error_name(error, &text);
+    return text;
   }
-  Status failure(const char* function, int error) const { return Status(AOTRITON_DRIVER_ERROR, words(function, error)); }
+  static const char* text_of(const void* api, int error) {
+    const char* text = nullptr;
+    static_cast<const Api*>(api)->error_string(error, &text);
+    return text;
+  }
 };
 
-// Makes a context the thread's current one, and the former one again at the end. Where it is current already, as in
-// any thread that PyTorch or CUDA's runtime has used, that costs one look.
+// Makes a context the thread's current one, and the former one again at the end.
 class ContextScope {
  public:
   ContextScope(const Api& api, void* context) : api_(api) {
     void* current = nullptr;
-    if ((error_ = api_.get_current(&current)) != kSuccess) {
-      function_ = "cuCtxGetCurrent";
-    } else if (current != context) {
-      error_ = api_.push(context);
-      function_ = "cuCtxPushCurrent";
-      pushed_ = error_ == kSuccess;
-    }
+    failed_ = {"cuCtxGetCurrent", api_.get_current(&current)};
+    if (!failed_.ok() || current == context) return;
+    failed_ = {"cuCtxPushCurrent", api_.push(context)};
+    pushed_ = failed_.ok();
   }
   ~ContextScope() {
     void* popped = nullptr;
@@ -99,14 +101,27 @@ class ContextScope {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
-  bool ok() const { return error_ == kSuccess; }
-  Status status() const { return ok() ? Status() : api_.failure(function_, error_); }
+  const Failed& failed() const { return failed_; }
 
  private:
   const Api& api_;
-  int error_ = kSuccess;
-  const char* function_ = "";
+  Failed failed_;
   bool pushed_ = false;
+};
+
+// Lets the thread do, while a stream is captured, what doesn't go into the capture: loading code may be such.
+class OutsideOfCapture {
+ public:
+  explicit OutsideOfCapture(const Api& api) : api_(api) { api_.exchange_capture_mode(&mode_); }
+  ~OutsideOfCapture() { api_.exchange_capture_mode(&mode_); }
+  OutsideOfCapture(const OutsideOfCapture&) = delete;
+  OutsideOfCapture& operator=(const OutsideOfCapture&) = delete;
+
+ private:
+  static constexpr int kRelaxed = 2;
+
+  const Api& api_;
+  int mode_ = kRelaxed;
 };
 
 }  // namespace aotriton::drivers::cuda

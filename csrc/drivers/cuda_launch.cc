@@ -6,15 +6,12 @@
 namespace aotriton::drivers::cuda {
 namespace {
 
-// CUtensorMapDataType, CUtensorMapL2promotion, CUlaunchAttributeID, CUclusterSchedulingPolicy, CUfunction_attribute:
-// numbers of CUDA's ABI.
+// CUtensorMapDataType, CUtensorMapL2promotion, CUlaunchAttributeID, CUclusterSchedulingPolicy: numbers of
+// CUDA's ABI.
 constexpr int kNoMapType = -1;
 constexpr int kInterleaveNone = 0, kPromote128Bytes = 2;
 constexpr unsigned kCooperative = 2, kClusterDimension = 4, kClusterScheduling = 5, kStreamSerialization = 6;
 constexpr unsigned kSpread = 1;
-constexpr int kLargeClusterAllowed = 14;
-constexpr unsigned kLargestPortableCluster = 8;
-constexpr int kNotSupported = 801;
 
 int map_type(aotriton_dtype type) {
   switch (type) {
@@ -52,13 +49,10 @@ static_assert(sizeof(Configuration) == 56);
 
 }  // namespace
 
-Status encode(const Api& api, const TensorMapRequest& request, TensorMap& map) {
-  if (api.encode_tiled == nullptr) {
-    return Status(AOTRITON_UNSUPPORTED, "CUDA's driver has no cuTensorMapEncodeTiled, which descriptors need; it came with "
-                                        "CUDA 12.0");
-  }
+bool has_tensor_map(aotriton_dtype type) { return map_type(type) != kNoMapType; }
+
+Failed encode(const Api& api, const TensorMapRequest& request, TensorMap& map, std::string& detail) {
   const int type = map_type(request.type);
-  if (type == kNoMapType) return Status(AOTRITON_UNSUPPORTED, cat("no tensor map has elements of dtype ", int{request.type}));
   const auto rank = static_cast<std::size_t>(request.rank);
   std::array<std::uint64_t, kMostMapDimensions> sizes{}, strides{};
   std::array<std::uint32_t, kMostMapDimensions> block{}, steps{1, 1, 1, 1, 1};
@@ -72,16 +66,16 @@ Status encode(const Api& api, const TensorMapRequest& request, TensorMap& map) {
                                      strides.data(), block.data(), steps.data(), kInterleaveNone,
                                      swizzle_mode(request.swizzle), kPromote128Bytes, request.fills_nan ? 1 : 0);
   if (error == kSuccess) return {};
-  std::string text = cat(api.words("cuTensorMapEncodeTiled", error), "; a tensor of dtype ", int{request.type}, " at ",
-                         reinterpret_cast<std::uintptr_t>(request.address), ", sizes, strides in bytes and block by dimension");
+  detail = cat("; a tensor of dtype ", int{request.type}, " at ", reinterpret_cast<std::uintptr_t>(request.address),
+               ", sizes, strides in bytes and block by dimension");
   for (std::size_t i = 0; i < rank; ++i) {
-    text += cat(i == 0 ? ": " : "; ", request.sizes[i], ", ", request.strides[i], ", ", request.block[i]);
+    detail += cat(i == 0 ? ": " : "; ", request.sizes[i], ", ", request.strides[i], ", ", request.block[i]);
   }
-  return Status(AOTRITON_DRIVER_ERROR, cat(text, "; swizzle ", request.swizzle));
+  detail += cat("; swizzle ", request.swizzle);
+  return {"cuTensorMapEncodeTiled", error};
 }
 
-int launch_with_attributes(const Api& api, const Launch& launch, aotriton_stream stream) {
-  if (api.launch_ex == nullptr) return kNotSupported;
+Failed enqueue_with_attributes(const Api& api, void* function, const Launch& launch, aotriton_stream stream) {
   std::array<Attribute, 4> attributes{};
   unsigned count = 0;
   const auto add = [&](unsigned id, unsigned x, unsigned y = 0, unsigned z = 0) {
@@ -95,13 +89,10 @@ int launch_with_attributes(const Api& api, const Launch& launch, aotriton_stream
     add(kClusterDimension, launch.cluster, 1, 1);
     add(kClusterScheduling, kSpread);
   }
-  if (launch.cluster > kLargestPortableCluster) {
-    if (const int error = api.function_attribute(launch.function, kLargeClusterAllowed, 1); error != kSuccess) return error;
-  }
   const auto& [x, y, z] = launch.grid;
   const Configuration configuration{{x * launch.cluster, y, z}, {launch.threads, 1, 1}, launch.shared, stream,
                                     attributes.data(), count};
-  return api.launch_ex(&configuration, launch.function, const_cast<void**>(launch.parameters), nullptr);
+  return {"cuLaunchKernelEx", api.launch_ex(&configuration, function, const_cast<void**>(launch.parameters), nullptr)};
 }
 
 }  // namespace aotriton::drivers::cuda

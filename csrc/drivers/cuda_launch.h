@@ -6,13 +6,21 @@
 
 namespace aotriton::drivers::cuda {
 
-// A context must be current.
-Status encode(const Api& api, const TensorMapRequest& request, TensorMap& map);
+bool has_tensor_map(aotriton_dtype type);
+// A context must be current, and the type one that has tensor maps.
+Failed encode(const Api& api, const TensorMapRequest& request, TensorMap& map, std::string& detail);
 
-inline bool has_attributes(const Launch& launch) {
-  return launch.cluster > 1 || launch.dependent || launch.cooperative;
+// Launches with clusters and the like. `launch` counts clusters, CUDA blocks.
+Failed enqueue_with_attributes(const Api& api, void* function, const Launch& launch, aotriton_stream stream);
+
+// Launches a function, which `launch.function` is not.
+inline Failed enqueue(const Api& api, void* function, const Launch& launch, aotriton_stream stream) {
+  if (launch.cluster > 1 || launch.dependent || launch.cooperative) {
+    return enqueue_with_attributes(api, function, launch, stream);
+  }
+  const auto& [x, y, z] = launch.grid;
+  return {"cuLaunchKernel", api.launch(function, x, y, z, launch.threads, 1, 1, launch.shared, stream,
+                                       const_cast<void**>(launch.parameters), nullptr)};
 }
-// Launches with clusters and the like; CUDA's error. `launch` counts clusters, CUDA blocks.
-int launch_with_attributes(const Api& api, const Launch& launch, aotriton_stream stream);
 
 }  // namespace aotriton::drivers::cuda

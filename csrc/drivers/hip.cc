@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "drivers/facts.h"
+#include "drivers/failures.h"
 #include "drivers/gpu.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cctype>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 namespace aotriton::drivers {
 namespace {
@@ -16,10 +18,6 @@ namespace {
 using core::cat;
 using core::Result;
 using core::Status;
-
-constexpr int kSuccess = 0;
-constexpr int kNoBinaryForGpu = 209;
-constexpr int kStreamCaptureUnsupported = 900;
 
 // Numbers of hipDeviceAttribute_t, which ROCm 5, 6 and 7 share.
 enum Attribute { kMaxGridDimX = 29, kMultiprocessorCount = 63, kMaxSharedMemoryPerBlock = 74, kWarpSize = 87 };
@@ -34,6 +32,7 @@ struct Api {
   int (*properties_before)(void* properties, int ordinal);
   int (*attribute)(int* value, int attribute, int ordinal);
   int (*stream_device)(void* stream, int* ordinal);
+  int (*exchange_capture_mode)(int* mode);  // may be null: since ROCm 5.0
   int (*module_load)(void** module, const void* image);
   int (*module_unload)(void* module);
   int (*module_function)(void** function, void* module, const char* name);
@@ -52,6 +51,7 @@ struct Api {
         .optional(properties_before, "hipGetDeviceProperties")
         .required(attribute, "hipDeviceGetAttribute")
         .optional(stream_device, "hipStreamGetDevice")
+        .optional(exchange_capture_mode, "hipThreadExchangeStreamCaptureMode")
         .required(module_load, "hipModuleLoadData")
         .required(module_unload, "hipModuleUnload")
         .required(module_function, "hipModuleGetFunction")
@@ -61,14 +61,15 @@ struct Api {
         .status();
   }
 
-  // HIP's own name, number and text of an error.
-  std::string words(const char* function, int error) const {
-    const char* name = error_name(error);
-    const char* text = error_string(error);
-    return cat(function, " failed: ", name != nullptr ? name : "unknown error", " (", error, "): ",
-               text != nullptr ? text : "no text");
-  }
-  Status failure(const char* function, int error) const { return Status(AOTRITON_DRIVER_ERROR, words(function, error)); }
+  static const char* name_of(const void* api, int error) { return static_cast<const Api*>(api)->error_name(error); }
+  static const char* text_of(const void* api, int error) { return static_cast<const Api*>(api)->error_string(error); }
+};
+
+constexpr Vendor kHip{"HIP", "HIP_LAUNCH_BLOCKING=1", "rocgdb", Api::name_of, Api::text_of};
+
+struct HipCode : LoadedCode {
+  void* module = nullptr;
+  void* function = nullptr;
 };
 
 // hipDeviceProp_t: its size and the place of the architecture's name changed with ROCm 6, but in both layouts a fixed
@@ -96,13 +97,10 @@ struct Properties {
 class DeviceScope {
  public:
   DeviceScope(const Api& api, int ordinal) : api_(api) {
-    if ((error_ = api_.get_device(&before_)) != kSuccess) {
-      function_ = "hipGetDevice";
-    } else if (before_ != ordinal) {
-      error_ = api_.set_device(ordinal);
-      function_ = "hipSetDevice";
-      changed_ = error_ == kSuccess;
-    }
+    failed_ = {"hipGetDevice", api_.get_device(&before_)};
+    if (!failed_.ok() || before_ == ordinal) return;
+    failed_ = {"hipSetDevice", api_.set_device(ordinal)};
+    changed_ = failed_.ok();
   }
   ~DeviceScope() {
     if (changed_) api_.set_device(before_);
@@ -110,24 +108,45 @@ class DeviceScope {
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
-  bool ok() const { return error_ == kSuccess; }
-  Status status() const { return ok() ? Status() : api_.failure(function_, error_); }
+  const Failed& failed() const { return failed_; }
 
  private:
   const Api& api_;
   int before_ = 0;
-  int error_ = kSuccess;
-  const char* function_ = "";
+  Failed failed_;
   bool changed_ = false;
 };
 
+// Lets the thread do, while a stream is captured, what doesn't go into the capture.
+class OutsideOfCapture {
+ public:
+  explicit OutsideOfCapture(const Api& api) : api_(api) { exchange(); }
+  ~OutsideOfCapture() { exchange(); }
+  OutsideOfCapture(const OutsideOfCapture&) = delete;
+  OutsideOfCapture& operator=(const OutsideOfCapture&) = delete;
+
+ private:
+  static constexpr int kRelaxed = 2;
+
+  void exchange() {
+    if (api_.exchange_capture_mode != nullptr) api_.exchange_capture_mode(&mode_);
+  }
+
+  const Api& api_;
+  int mode_ = kRelaxed;
+};
+
+// The null stream and the legacy and per-thread default ones are of the current device.
+bool is_handle(aotriton_stream stream) { return reinterpret_cast<std::uintptr_t>(stream) > 2; }
+
 class HipDriver final : public GpuDriver {
  public:
-  HipDriver(const char* name, Library library, const Api& api) : GpuDriver(name, std::move(library)), api_(api) {}
+  HipDriver(const char* name, Library library, const Api& api)
+      : GpuDriver(name, std::move(library)), api_(api), failures_(name, kHip, &api_) {}
 
   Result<int> device_count() override {
     int count = 0;
-    if (const int error = api_.device_count(&count); error != kSuccess) return api_.failure("hipGetDeviceCount", error);
+    if (const Failed failed{"hipGetDeviceCount", api_.device_count(&count)}; !failed.ok()) return failures_.status(-1, failed);
     return count;
   }
 
@@ -136,7 +155,7 @@ class HipDriver final : public GpuDriver {
     const auto get = api_.properties_r0600 != nullptr ? api_.properties_r0600 : api_.properties_before;
     if (get == nullptr) return Status(AOTRITON_NO_DEVICE, library().path() + " has no function hipGetDeviceProperties");
     if (const int error = get(properties.bytes.data(), ordinal); error != kSuccess) {
-      return api_.failure("hipGetDeviceProperties", error);
+      return failures_.status(ordinal, {"hipGetDeviceProperties", error});
     }
     const std::string target = properties.architecture();
     if (target.empty()) {
@@ -159,33 +178,39 @@ class HipDriver final : public GpuDriver {
   Result<int> device_of_stream(aotriton_stream stream) override {
     int ordinal = 0;
     // Before ROCm 5.6 a stream didn't tell its device.
-    if (stream == nullptr || api_.stream_device == nullptr) {
-      if (const int error = api_.get_device(&ordinal); error != kSuccess) return api_.failure("hipGetDevice", error);
-    } else if (const int error = api_.stream_device(stream, &ordinal); error != kSuccess) {
-      return api_.failure("hipStreamGetDevice", error);
-    }
+    const bool asks_stream = is_handle(stream) && api_.stream_device != nullptr;
+    const Failed failed = asks_stream ? Failed{"hipStreamGetDevice", api_.stream_device(stream, &ordinal)}
+                                      : Failed{"hipGetDevice", api_.get_device(&ordinal)};
+    if (!failed.ok()) return failures_.status(-1, failed);
     return ordinal;
   }
 
-  Result<Function> load(int ordinal, const CodeObject& code) override {
+  Result<Function> load(int ordinal, const CodeObject& object) override {
     const DeviceScope scope(api_, ordinal);
-    if (!scope.ok()) return scope.status();
-    void* module = nullptr;
-    if (const int error = api_.module_load(&module, code.image); error != kSuccess) {
-      return Status(AOTRITON_DRIVER_ERROR, api_.words("hipModuleLoadData", error) + hint(error));
+    if (!scope.failed().ok()) return failures_.status(ordinal, scope.failed());
+    const OutsideOfCapture outside(api_);
+    auto code = std::make_unique<HipCode>();
+    code->ordinal = ordinal;
+    code->label = object.label.empty() ? object.symbol : object.label;
+    Failed failed{"hipModuleLoadData", api_.module_load(&code->module, object.image)};
+    if (!failed.ok()) return failures_.status(ordinal, failed, why_not_loaded(failed));
+    failed = {"hipModuleGetFunction", api_.module_function(&code->function, code->module, object.symbol)};
+    if (!failed.ok()) {
+      api_.module_unload(code->module);
+      return failures_.status(ordinal, failed, cat("; the code object was asked for '", object.symbol, "'"));
     }
-    void* function = nullptr;
-    if (const int error = api_.module_function(&function, module, code.symbol); error != kSuccess || function == nullptr) {
-      api_.module_unload(module);
-      return Status(AOTRITON_DRIVER_ERROR, cat(api_.words("hipModuleGetFunction", error), "; the code object was asked for '",
-                                               code.symbol, "'"));
-    }
-    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code.symbol);
-    return function;
+    AOTRITON_LOG(debug, name(), ":", ordinal, " loaded ", code->label);
+    return static_cast<Function>(code.release());
   }
 
-  // The process keeps what it loaded.
-  void unload(int, Function) override {}
+  void unload(int ordinal, Function function) override {
+    const std::unique_ptr<HipCode> code(static_cast<HipCode*>(function));
+    failures_.forget(*code);
+    if (process_ends()) return;
+    const DeviceScope scope(api_, ordinal);
+    const OutsideOfCapture outside(api_);
+    if (scope.failed().ok()) api_.module_unload(code->module);
+  }
 
   Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
     // HIP counts work-items of a dimension in 32 bits.
@@ -194,29 +219,44 @@ class HipDriver final : public GpuDriver {
                                               " threads; HIP takes less than 2^32 threads; split the problem"));
     }
     const DeviceScope scope(api_, ordinal);
-    if (!scope.ok()) return scope.status();
+    if (!scope.failed().ok()) return failures_.status(ordinal, scope.failed());
+    const auto& code = *static_cast<const HipCode*>(launch.function);
     const auto& [x, y, z] = launch.grid;
-    const int error = api_.launch(launch.function, x, y, z, launch.threads, 1, 1, launch.shared, stream,
-                                  const_cast<void**>(launch.parameters), nullptr);
-    if (error == kSuccess) return {};
-    return Status(AOTRITON_DRIVER_ERROR,
-                  cat(api_.words("hipModuleLaunchKernel", error), "; grid ", x, " x ", y, " x ", z, ", ", launch.threads,
-                      " threads, ", launch.shared, " bytes of shared memory on ", name(), ":", ordinal));
+    const Failed failed{"hipModuleLaunchKernel", api_.launch(code.function, x, y, z, launch.threads, 1, 1, launch.shared,
+                                                             stream, const_cast<void**>(launch.parameters), nullptr)};
+    if (!failed.ok()) return launch_failure(ordinal, launch, stream, failed);
+    failures_.launched(code);
+    return {};
   }
 
  private:
+  Status launch_failure(int ordinal, const Launch& launch, aotriton_stream stream, const Failed& failed) const {
+    int device = ordinal;
+    const bool may_be_another = failed.error == kInvalidHandle && is_handle(stream) && api_.stream_device != nullptr;
+    if (may_be_another && api_.stream_device(stream, &device) == kSuccess && device != ordinal) {
+      return Status(AOTRITON_INVALID_ARGUMENT, cat("the stream is of ", name(), ":", device, ", and the launch was to go to ",
+                                                   name(), ":", ordinal, "; pass a stream of that device"));
+    }
+    return failures_.status(ordinal, failed, grid_text(launch));
+  }
+
+  static const char* why_not_loaded(const Failed& failed) {
+    if (failed.error == kNoBinaryForGpu) {
+      return "; the code object is not for this device's architecture; build the pack for this device's target";
+    }
+    if (failed.error == kInvalidImage) {
+      return "; the code object is damaged, or no code object of AMD's; check the pack by `aotriton verify`, or build it again";
+    }
+    return "";
+  }
+
   int attribute(int number, int ordinal, int otherwise) const {
     int value = 0;
     return api_.attribute(&value, number, ordinal) == kSuccess && value > 0 ? value : otherwise;
   }
 
-  static const char* hint(int error) {
-    if (error == kNoBinaryForGpu) return "; the code object is not for this device's architecture";
-    if (error == kStreamCaptureUnsupported) return "; load the code object before the capture begins";
-    return "";
-  }
-
-  Api api_;
+  const Api api_;
+  Failures failures_;
 };
 
 }  // namespace
@@ -224,14 +264,15 @@ class HipDriver final : public GpuDriver {
 Result<std::unique_ptr<GpuDriver>> open_hip(const char* name, Library library) {
   Api api{};
   if (Status status = api.bind(library); !status.ok()) return status;
-  if (const int error = api.init(0); error != kSuccess) {
-    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", api.words("hipInit", error)));
-  }
+  const Failures failures(name, kHip, &api);
+  const auto failure = [&](const Failed& failed) {
+    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", failures.status(-1, failed).text()));
+  };
+  if (const Failed failed{"hipInit", api.init(0)}; !failed.ok()) return failure(failed);
   int count = 0;
-  if (const int error = api.device_count(&count); error != kSuccess) {
-    return Status(AOTRITON_NO_DEVICE, cat(library.path(), ": ", api.words("hipGetDeviceCount", error)));
-  }
+  if (const Failed failed{"hipGetDeviceCount", api.device_count(&count)}; !failed.ok()) return failure(failed);
   if (count < 1) return Status(AOTRITON_NO_DEVICE, library.path() + " finds no device");
+  watch_for_the_end();
   return std::unique_ptr<GpuDriver>(std::make_unique<HipDriver>(name, std::move(library), api));
 }
 

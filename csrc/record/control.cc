@@ -38,5 +38,9 @@ RECORD_API void aotriton_record_fail(const char* function, int code, int after) 
   if (function != nullptr) Recorder::instance().fail(function, code, after);
 }
 
-// Forgets launches, calls, violations, captures and failures to come. Devices and what was loaded stay.
+// The next kernel that is launched faults with `code`: its launch succeeds, and every later call that a driver would tell it
+// in fails with the code, until the next reset.
+RECORD_API void aotriton_record_fault(int code) { Recorder::instance().fault(code); }
+
+// Forgets launches, calls, violations, captures, faults and failures to come. Devices and what was loaded stay.
 RECORD_API void aotriton_record_reset(void) { Recorder::instance().reset(); }

@@ -1,4 +1,4 @@
-// CUDA's driver face: the functions that the library uses and those that its tests do. A context is its device.
+// CUDA's driver face: the functions that the library uses and those that its tests do.
 #include "record/recorder.h"
 
 #include <cstdio>
@@ -12,20 +12,21 @@ using namespace aotriton::record;
 
 namespace {
 
-thread_local std::vector<Device*> contexts;
+thread_local std::vector<Context*> contexts;
 
 template <typename Body>
 int call(const char* function, Body&& body, InCapture in_capture = InCapture::allowed) {
   return Recorder::instance().call(function, in_capture, body);
 }
 
-Device* current() { return contexts.empty() ? nullptr : contexts.back(); }
+Context* current() { return contexts.empty() ? nullptr : contexts.back(); }
 
 const char* error_name(int error) {
   switch (error) {
     case kSuccess: return "CUDA_SUCCESS";
     case kInvalidValue: return "CUDA_ERROR_INVALID_VALUE";
     case kOutOfMemory: return "CUDA_ERROR_OUT_OF_MEMORY";
+    case kNotInitialized: return "CUDA_ERROR_NOT_INITIALIZED";
     case kNoDevice: return "CUDA_ERROR_NO_DEVICE";
     case kInvalidDevice: return "CUDA_ERROR_INVALID_DEVICE";
     case kInvalidImage: return "CUDA_ERROR_INVALID_IMAGE";
@@ -33,6 +34,9 @@ const char* error_name(int error) {
     case kNoBinaryForGpu: return "CUDA_ERROR_NO_BINARY_FOR_GPU";
     case kInvalidHandle: return "CUDA_ERROR_INVALID_HANDLE";
     case kNotFound: return "CUDA_ERROR_NOT_FOUND";
+    case 700: return "CUDA_ERROR_ILLEGAL_ADDRESS";
+    case 719: return "CUDA_ERROR_LAUNCH_FAILED";
+    case kContextDestroyed: return "CUDA_ERROR_CONTEXT_IS_DESTROYED";
     case kCaptureUnsupported: return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
     default: return "CUDA_ERROR_UNKNOWN";
   }
@@ -98,21 +102,47 @@ RECORD_API int cuGetErrorString(int error, const char** text) {
 
 // ---- contexts ----
 
-RECORD_API int cuDevicePrimaryCtxRetain(Device** context, int ordinal) {
+RECORD_API int cuDevicePrimaryCtxRetain(Context** context, int ordinal) {
   return call("cuDevicePrimaryCtxRetain", [&](Recorder& r) {
-    *context = r.device(Face::cuda, ordinal);
-    return *context == nullptr ? kInvalidDevice : kSuccess;
+    Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    *context = &device->primary;
+    device->primary.alive = true;
+    return kSuccess;
   });
 }
 
-RECORD_API int cuCtxGetCurrent(Device** context) {
+RECORD_API int cuDevicePrimaryCtxReset_v2(int ordinal) {
+  return call("cuDevicePrimaryCtxReset", [&](Recorder& r) {
+    Device* device = r.device(Face::cuda, ordinal);
+    return device == nullptr ? int{kInvalidDevice} : r.reset_primary(*device);
+  });
+}
+
+RECORD_API int cuCtxCreate_v2(Context** context, unsigned, int ordinal) {
+  return call("cuCtxCreate", [&](Recorder& r) {
+    Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    contexts.push_back(*context = r.make_context(*device));
+    return kSuccess;
+  });
+}
+
+RECORD_API int cuCtxDestroy_v2(Context* context) {
+  return call("cuCtxDestroy", [&](Recorder& r) {
+    if (current() == context) contexts.pop_back();
+    return r.end_context(context);
+  });
+}
+
+RECORD_API int cuCtxGetCurrent(Context** context) {
   return call("cuCtxGetCurrent", [&](Recorder&) {
     *context = current();
     return kSuccess;
   });
 }
 
-RECORD_API int cuCtxSetCurrent(Device* context) {
+RECORD_API int cuCtxSetCurrent(Context* context) {
   return call("cuCtxSetCurrent", [&](Recorder&) {
     if (!contexts.empty()) contexts.pop_back();
     if (context != nullptr) contexts.push_back(context);
@@ -120,14 +150,14 @@ RECORD_API int cuCtxSetCurrent(Device* context) {
   });
 }
 
-RECORD_API int cuCtxPushCurrent_v2(Device* context) {
+RECORD_API int cuCtxPushCurrent_v2(Context* context) {
   return call("cuCtxPushCurrent", [&](Recorder&) {
     contexts.push_back(context);
     return kSuccess;
   });
 }
 
-RECORD_API int cuCtxPopCurrent_v2(Device** context) {
+RECORD_API int cuCtxPopCurrent_v2(Context** context) {
   return call("cuCtxPopCurrent", [&](Recorder&) {
     if (contexts.empty()) return kInvalidContext;
     if (context != nullptr) *context = contexts.back();
@@ -139,43 +169,50 @@ RECORD_API int cuCtxPopCurrent_v2(Device** context) {
 RECORD_API int cuCtxGetDevice(int* ordinal) {
   return call("cuCtxGetDevice", [&](Recorder&) {
     if (current() == nullptr) return kInvalidContext;
-    *ordinal = current()->ordinal;
+    *ordinal = current()->device->ordinal;
     return kSuccess;
   });
 }
 
 // ---- code ----
 
-RECORD_API int cuModuleLoadDataEx(Module** module, const void* image, unsigned, int*, void**) {
-  return call("cuModuleLoadDataEx", [&](Recorder& r) -> int {
-    return current() == nullptr ? int{kInvalidContext} : r.load(*current(), image, module);
-  }, InCapture::forbidden);
+RECORD_API int cuLibraryLoadData(Library** library, const void* image, int*, void**, unsigned, int*, void**, unsigned) {
+  return call("cuLibraryLoadData", [&](Recorder& r) { return r.load(image, library); }, InCapture::forbidden);
 }
 
-RECORD_API int cuModuleUnload(Module* module) {
-  return call("cuModuleUnload", [&](Recorder& r) { return r.unload(module); }, InCapture::forbidden);
+RECORD_API int cuLibraryUnload(Library* library) {
+  return call("cuLibraryUnload", [&](Recorder& r) { return r.unload(library); }, InCapture::forbidden);
 }
 
-RECORD_API int cuModuleGetFunction(Function** function, Module* module, const char* name) {
-  return call("cuModuleGetFunction", [&](Recorder& r) { return r.find(module, name, function); });
-}
-
-RECORD_API int cuFuncSetAttribute(Function* function, int attribute, int value) {
-  constexpr int kMaxDynamicShared = 8;
-  return call("cuFuncSetAttribute", [&](Recorder& r) -> int {
-    return attribute == kMaxDynamicShared ? r.set_dynamic_limit(function, value) : int{kInvalidValue};
+RECORD_API int cuLibraryGetKernel(Kernel** kernel, Library* library, const char* name) {
+  return call("cuLibraryGetKernel", [&](Recorder& r) -> int {
+    return current() == nullptr ? int{kInvalidContext} : r.find(library, name, *current()->device, kernel);
   });
 }
 
-RECORD_API int cuFuncSetCacheConfig(Function*, int) {
-  return call("cuFuncSetCacheConfig", [](Recorder&) { return kSuccess; });
+RECORD_API int cuKernelGetFunction(Function** function, Kernel* kernel) {
+  return call("cuKernelGetFunction", [&](Recorder& r) -> int {
+    return current() == nullptr ? int{kInvalidContext} : r.bring(kernel, *current(), function);
+  }, InCapture::forbidden);
+}
+
+RECORD_API int cuKernelSetAttribute(int attribute, int value, Kernel* kernel, int ordinal) {
+  constexpr int kMaxDynamicShared = 8;
+  return call("cuKernelSetAttribute", [&](Recorder& r) -> int {
+    const Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    return attribute == kMaxDynamicShared ? r.set_dynamic_limit(kernel, *device, value) : int{kInvalidValue};
+  });
+}
+
+RECORD_API int cuKernelSetCacheConfig(Kernel*, int, int) {
+  return call("cuKernelSetCacheConfig", [](Recorder&) { return kSuccess; });
 }
 
 RECORD_API int cuLaunchKernel(Function* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                               unsigned block_y, unsigned block_z, unsigned shared, Stream* stream, void** parameters, void**) {
   const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, {1, 1, 1}, {}};
   return call("cuLaunchKernel", [&](Recorder& r) -> int {
-    if (current() == nullptr) return kInvalidContext;
     return r.launch(Face::cuda, function, current(), grid, stream, parameters);
   });
 }
@@ -210,7 +247,6 @@ RECORD_API int cuLaunchKernelEx(const LaunchConfig* config, Function* function, 
   }
   return call("cuLaunchKernelEx", [&](Recorder& r) -> int {
     if (!known) return kInvalidValue;
-    if (current() == nullptr) return kInvalidContext;
     return r.launch(Face::cuda, function, current(), grid, config->stream, parameters);
   });
 }
@@ -260,22 +296,24 @@ RECORD_API int cuStreamDestroy_v2(Stream* stream) {
   return call("cuStreamDestroy", [&](Recorder& r) { return r.drop_stream(stream); });
 }
 
-RECORD_API int cuStreamGetCtx(Stream* stream, Device** context) {
+RECORD_API int cuStreamGetCtx(Stream* stream, Context** context) {
   return call("cuStreamGetCtx", [&](Recorder& r) {
-    const Stream* ours = r.known(stream);
-    *context = ours != nullptr ? ours->device : current();
-    return kSuccess;
+    return r.context_of(stream, current(), context);
   });
 }
 
-RECORD_API int cuStreamBeginCapture_v2(Stream* stream, int) {
-  return call("cuStreamBeginCapture", [&](Recorder& r) { return r.set_capturing(stream, true); });
+RECORD_API int cuStreamBeginCapture_v2(Stream* stream, int mode) {
+  return call("cuStreamBeginCapture", [&](Recorder& r) { return r.begin_capture(stream, mode); });
+}
+
+RECORD_API int cuThreadExchangeStreamCaptureMode(int* mode) {
+  return call("cuThreadExchangeStreamCaptureMode", [&](Recorder&) { return Recorder::exchange_capture_mode(mode); });
 }
 
 RECORD_API int cuStreamEndCapture(Stream* stream, void** graph) {
   return call("cuStreamEndCapture", [&](Recorder& r) {
     if (graph != nullptr) *graph = nullptr;
-    return r.set_capturing(stream, false);
+    return r.end_capture(stream);
   });
 }
 

@@ -84,6 +84,7 @@ RECORD_API const char* hipGetErrorName(int error) {
     case kInvalidValue: return "hipErrorInvalidValue";
     case kOutOfMemory: return "hipErrorOutOfMemory";
     case kInvalidConfiguration: return "hipErrorInvalidConfiguration";
+    case 700: return "hipErrorIllegalAddress";
     case kNoDevice: return "hipErrorNoDevice";
     case kInvalidDevice: return "hipErrorInvalidDevice";
     case kInvalidImage: return "hipErrorInvalidImage";
@@ -118,14 +119,14 @@ RECORD_API int hipModuleLaunchKernel(Function* function, unsigned grid_x, unsign
                                      void**) {
   const Grid grid{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared};
   return call("hipModuleLaunchKernel",
-              [&](Recorder& r) { return r.launch(Face::hip, function, current(r), grid, stream, parameters); });
+              [&](Recorder& r) { return r.launch(Face::hip, function, &current(r)->primary, grid, stream, parameters); });
 }
 
 // ---- streams ----
 
 RECORD_API int hipStreamCreate(Stream** stream) {
   return call("hipStreamCreate", [&](Recorder& r) {
-    *stream = r.make_stream(*current(r));
+    *stream = r.make_stream(current(r)->primary);
     return kSuccess;
   });
 }
@@ -136,21 +137,26 @@ RECORD_API int hipStreamDestroy(Stream* stream) {
 
 RECORD_API int hipStreamGetDevice(Stream* stream, int* ordinal) {
   return call("hipStreamGetDevice", [&](Recorder& r) {
-    const Stream* ours = r.known(stream);
-    *ordinal = ours != nullptr ? ours->device->ordinal : current_ordinal;
-    return kSuccess;
+    Context* context = nullptr;
+    const int error = r.context_of(stream, &current(r)->primary, &context);
+    if (error == kSuccess) *ordinal = context->device->ordinal;
+    return error;
   });
 }
 
-RECORD_API int hipStreamBeginCapture(Stream* stream, int) {
-  return call("hipStreamBeginCapture", [&](Recorder& r) { return r.set_capturing(stream, true); });
+RECORD_API int hipStreamBeginCapture(Stream* stream, int mode) {
+  return call("hipStreamBeginCapture", [&](Recorder& r) { return r.begin_capture(stream, mode); });
 }
 
 RECORD_API int hipStreamEndCapture(Stream* stream, void** graph) {
   return call("hipStreamEndCapture", [&](Recorder& r) {
     if (graph != nullptr) *graph = nullptr;
-    return r.set_capturing(stream, false);
+    return r.end_capture(stream);
   });
+}
+
+RECORD_API int hipThreadExchangeStreamCaptureMode(int* mode) {
+  return call("hipThreadExchangeStreamCaptureMode", [&](Recorder&) { return Recorder::exchange_capture_mode(mode); });
 }
 
 RECORD_API int hipStreamSynchronize(Stream*) {

@@ -4,7 +4,10 @@
 #include "core/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+
+#include <pthread.h>
 
 namespace aotriton::record {
 namespace {
@@ -18,14 +21,23 @@ const drivers::MachineFacts* facts_of(std::string_view target) {
   return nullptr;
 }
 
+thread_local int capture_mode = kGlobal;
+
+// Real drivers answer the rest from their own memory.
+bool tells_of_faults(std::string_view function) {
+  constexpr std::array kTelling{"LaunchKernel", "KernelGetFunction", "ModuleLoadData", "StreamCreate", "StreamGetCtx", "Synchronize",
+                                "MemAlloc", "Malloc", "CtxCreate", "PrimaryCtxRetain"};
+  return std::ranges::any_of(kTelling, [&](const char* part) { return function.find(part) != function.npos; });
+}
+
 bool is_vendor(const drivers::MachineFacts& facts, std::string_view vendor) { return vendor == facts.vendor; }
 
 void write_launch(core::JsonWriter& json, const Function& function, const Grid& grid, const Stream* stream, bool captured,
                   void** parameters) {
   json.begin_object()
       .member("symbol", function.kernel->name)
-      .member("target", function.device->facts->target)
-      .member("device", function.device->number);
+      .member("target", function.context->device->facts->target)
+      .member("device", function.context->device->number);
   json.key("grid").begin_array();
   for (const std::uint32_t size : grid.blocks) json.value(size);
   json.end_array().key("block").begin_array();
@@ -57,6 +69,7 @@ const char* error_text(int error) {
     case kInvalidValue: return "invalid argument";
     case kOutOfMemory: return "out of memory";
     case kInvalidConfiguration: return "invalid configuration argument";
+    case kNotInitialized: return "initialization error";
     case kNoDevice: return "no GPU is detected";
     case kInvalidDevice: return "invalid device ordinal";
     case kInvalidImage: return "device kernel image is invalid";
@@ -64,9 +77,17 @@ const char* error_text(int error) {
     case kNoBinaryForGpu: return "no kernel image is available for execution on the device";
     case kInvalidHandle: return "invalid resource handle";
     case kNotFound: return "named symbol not found";
+    case 700: return "an illegal memory access was encountered";
+    case 719: return "unspecified launch failure";
+    case kContextDestroyed: return "context is destroyed";
     case kCaptureUnsupported: return "operation not permitted when stream is capturing";
     default: return "an error that a test asked for";
   }
+}
+
+// CUDA is of no use in a process that was forked from one that had it.
+Recorder::Recorder() {
+  pthread_atfork(nullptr, nullptr, [] { instance().is_forked_ = true; });
 }
 
 Recorder& Recorder::instance() {
@@ -83,7 +104,7 @@ void Recorder::configure(std::string_view target, int devices) {
   auto& all = is_vendor(*facts, "amd") ? hip_ : cuda_;
   int number = static_cast<int>(std::count_if(all.begin(), all.end(), [&](const auto& d) { return d->facts == facts; }));
   for (; number < devices; ++number) {
-    all.push_back(std::make_unique<Device>(Device{facts, static_cast<int>(all.size()), number}));
+    all.push_back(std::make_unique<Device>(facts, static_cast<int>(all.size()), number));
   }
 }
 
@@ -92,8 +113,16 @@ void Recorder::fail(std::string_view function, int code, int after) {
   failures_.insert_or_assign(std::string(function), Failure{code, after});
 }
 
+// The next kernel that is launched faults: what is called after it learns so.
+void Recorder::fault(int code) {
+  const std::lock_guard lock(mutex_);
+  fault_to_come_ = code;
+}
+
 void Recorder::reset() {
   const std::lock_guard lock(mutex_);
+  fault_to_come_ = kSuccess;
+  faults_.clear();
   failures_.clear();
   calls_.clear();
   violations_.clear();
@@ -130,12 +159,25 @@ int Recorder::enter(const char* function, InCapture in_capture) {
     failures_.erase(found);
     return code;
   }
-  const bool capturing = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.second->capturing; });
-  if (capturing && in_capture == InCapture::forbidden) {
+  const bool is_cuda = std::string_view(function).starts_with("cu");
+  if (is_forked_ && is_cuda) return kNotInitialized;
+  if (const auto fault = faults_.find(is_cuda ? Face::cuda : Face::hip); fault != faults_.end() && tells_of_faults(function)) {
+    return fault->second;
+  }
+  if (in_capture == InCapture::forbidden && is_forbidden_by_a_capture()) {
     violations_.push_back(cat(function, " while a stream is captured"));
     return kCaptureUnsupported;
   }
   return kSuccess;
+}
+
+bool Recorder::is_forbidden_by_a_capture() const {
+  if (capture_mode == kRelaxed) return false;
+  return std::ranges::any_of(streams_, [](const auto& entry) {
+    const Stream& stream = *entry.second;
+    if (!stream.capturing || stream.mode == kRelaxed) return false;
+    return stream.thread == std::this_thread::get_id() || (capture_mode == kGlobal && stream.mode == kGlobal);
+  });
 }
 
 // ---- devices, code, launches ----
@@ -145,51 +187,11 @@ Device* Recorder::device(Face face, int ordinal) {
   return ordinal >= 0 && static_cast<std::size_t>(ordinal) < all.size() ? all[ordinal].get() : nullptr;
 }
 
-int Recorder::load(Device& device, const void* image, Module** module) {
-  if (image == nullptr || module == nullptr) return kInvalidValue;
-  std::optional<CodeObject> code = read_code_object(image);
-  if (!code || code->amd != is_vendor(*device.facts, "amd")) return kInvalidImage;
-  if (!runs_on(*code, device.facts->target)) return kNoBinaryForGpu;
-  auto loaded = std::make_unique<Module>(Module{&device, std::make_shared<const CodeObject>(std::move(*code)), {}});
-  *module = loaded.get();
-  modules_.emplace(*module, std::move(loaded));
-  return kSuccess;
-}
-
-int Recorder::unload(Module* module) {
-  const auto found = modules_.find(module);
-  if (found == modules_.end()) return kInvalidHandle;
-  for (const auto& function : module->functions) functions_.erase(function.get());
-  modules_.erase(found);
-  return kSuccess;
-}
-
-int Recorder::find(Module* module, std::string_view name, Function** function) {
-  if (!modules_.contains(module)) return kInvalidHandle;
-  constexpr std::uint32_t kWithoutAsking = 48 * 1024;
-  const bool amd = module->code->amd;
-  for (const KernelCode& kernel : module->code->kernels) {
-    if (kernel.name != name) continue;
-    const auto limit = amd ? static_cast<std::uint32_t>(module->device->facts->shared_memory) : kWithoutAsking;
-    module->functions.push_back(std::make_unique<Function>(Function{module->device, module->code, &kernel, limit}));
-    *function = module->functions.back().get();
-    functions_.emplace(*function, module);
-    return kSuccess;
-  }
-  return kNotFound;
-}
-
-int Recorder::set_dynamic_limit(Function* function, int bytes) {
-  if (!functions_.contains(function)) return kInvalidHandle;
-  const std::int64_t most = function->device->facts->shared_memory - function->kernel->static_shared;
-  if (bytes < 0 || bytes > most) return kInvalidValue;
-  function->dynamic_limit = static_cast<std::uint32_t>(bytes);
-  return kSuccess;
-}
-
-int Recorder::check(Face face, const Function& function, const Device* current, const Grid& grid) const {
+int Recorder::check(Face face, const Function& function, const Context* context, const Grid& grid) const {
   const int bad_size = face == Face::hip ? kInvalidConfiguration : kInvalidValue;
-  if (function.device != current) return face == Face::hip ? kInvalidHandle : kInvalidContext;
+  if (context == nullptr) return kInvalidContext;
+  if (!context->alive) return kContextDestroyed;
+  if (function.context != context || function.generation != context->generation) return kInvalidHandle;
   constexpr std::uint32_t kMostBlocks = 0x7fffffff;
   const std::uint32_t most_others = face == Face::hip ? kMostBlocks : 65535;
   const auto [x, y, z] = grid.blocks;
@@ -206,21 +208,25 @@ int Recorder::check(Face face, const Function& function, const Device* current, 
   return kSuccess;
 }
 
-int Recorder::launch(Face face, Function* function, Device* current, const Grid& grid, Stream* stream, void** parameters) {
+int Recorder::launch(Face face, Function* function, Context* current, const Grid& grid, Stream* stream, void** parameters) {
   if (!functions_.contains(function)) return kInvalidHandle;
-  Stream* const ours = known(stream);
-  if (const int error = check(face, *function, ours != nullptr ? ours->device : current, grid); error != kSuccess) return error;
+  Context* context = nullptr;
+  if (const int error = context_of(stream, current, &context); error != kSuccess) return error;
+  if (const int error = check(face, *function, context, grid); error != kSuccess) return error;
+  const Stream* const ours = known(stream);
   if (parameters == nullptr && !function->kernel->parameters.empty()) return kInvalidValue;
   core::JsonWriter json;
   write_launch(json, *function, grid, stream, ours != nullptr && ours->capturing, parameters);
   launches_.push_back(json.take());
+  if (fault_to_come_ != kSuccess) faults_[face] = fault_to_come_;
+  fault_to_come_ = kSuccess;
   return kSuccess;
 }
 
 // ---- streams and memory ----
 
-Stream* Recorder::make_stream(Device& device) {
-  auto stream = std::make_unique<Stream>(Stream{&device});
+Stream* Recorder::make_stream(Context& context) {
+  auto stream = std::make_unique<Stream>(Stream{&context});
   Stream* const handle = stream.get();
   streams_.emplace(handle, std::move(stream));
   return handle;
@@ -228,12 +234,35 @@ Stream* Recorder::make_stream(Device& device) {
 
 Stream* Recorder::known(Stream* stream) { return streams_.contains(stream) ? stream : nullptr; }
 
+int Recorder::context_of(Stream* stream, Context* current, Context** context) {
+  constexpr std::uintptr_t kPerThread = 2;  // 0 and 1 are the legacy one
+  const Stream* const ours = known(stream);
+  if (ours == nullptr && reinterpret_cast<std::uintptr_t>(stream) > kPerThread) return kInvalidHandle;
+  *context = ours != nullptr ? ours->context : current;
+  return *context == nullptr ? kInvalidContext : kSuccess;
+}
+
 int Recorder::drop_stream(Stream* stream) { return streams_.erase(stream) == 1 ? kSuccess : kInvalidHandle; }
 
-int Recorder::set_capturing(Stream* stream, bool capturing) {
+int Recorder::begin_capture(Stream* stream, int mode) {
   Stream* const ours = known(stream);
-  if (ours == nullptr || ours->capturing == capturing) return ours == nullptr ? kInvalidHandle : kInvalidValue;
-  ours->capturing = capturing;
+  if (ours == nullptr || ours->capturing) return ours == nullptr ? kInvalidHandle : kInvalidValue;
+  ours->capturing = true;
+  ours->mode = mode;
+  ours->thread = std::this_thread::get_id();
+  return kSuccess;
+}
+
+int Recorder::end_capture(Stream* stream) {
+  Stream* const ours = known(stream);
+  if (ours == nullptr || !ours->capturing) return ours == nullptr ? kInvalidHandle : kInvalidValue;
+  ours->capturing = false;
+  return kSuccess;
+}
+
+int Recorder::exchange_capture_mode(int* mode) {
+  if (*mode < kGlobal || *mode > kRelaxed) return kInvalidValue;
+  std::swap(*mode, capture_mode);
   return kSuccess;
 }
 

@@ -9,8 +9,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@ enum Error : int {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kInvalidConfiguration = 9,  // HIP's only
+  kNotInitialized = 3,
   kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidImage = 200,
@@ -29,35 +32,66 @@ enum Error : int {
   kNoBinaryForGpu = 209,
   kInvalidHandle = 400,
   kNotFound = 500,
+  kContextDestroyed = 709,
   kCaptureUnsupported = 900,
 };
 const char* error_text(int error);
 
 enum class Face { hip, cuda };
 
-// A device; its address is its context's handle too.
+struct Device;
+
+// What streams and functions belong to. HIP's devices have one each; with CUDA that is the primary one.
+struct Context {
+  Device* device;
+  bool alive = true;
+  int generation = 0;  // counts resets: what was made before one is gone
+};
+
 struct Device {
+  Device(const drivers::MachineFacts* its_facts, int its_ordinal, int its_number)
+      : facts(its_facts), ordinal(its_ordinal), number(its_number), primary{this} {}
+
   const drivers::MachineFacts* facts;
   int ordinal;  // among all of its face
   int number;   // among those of its target
+  Context primary;
 };
 
+enum CaptureMode : int { kGlobal = 0, kThreadLocal = 1, kRelaxed = 2 };
+
 struct Stream {
-  Device* device;
+  Context* context;
   bool capturing = false;
+  int mode = kGlobal;
+  std::thread::id thread{};  // that began the capture
 };
 
 struct Function {
-  Device* device;
+  Context* context;
+  int generation;  // of the context, when it was loaded there
   std::shared_ptr<const CodeObject> code;
   const KernelCode* kernel;
   std::uint32_t dynamic_limit;  // CUDA: the dynamic shared memory that a launch may ask for
 };
 
+// HIP: code in a device.
 struct Module {
   Device* device;
   std::shared_ptr<const CodeObject> code;
   std::vector<std::unique_ptr<Function>> functions;
+};
+
+// CUDA: code in no context, and one of its kernels.
+struct Kernel {
+  std::shared_ptr<const CodeObject> code;
+  const KernelCode* kernel;
+  std::map<const Device*, std::uint32_t> dynamic_limits{};
+  std::vector<std::unique_ptr<Function>> functions{};
+};
+struct Library {
+  std::shared_ptr<const CodeObject> code;  // null: it is read only when a kernel is asked for, and is none then
+  std::vector<std::unique_ptr<Kernel>> kernels{};
 };
 
 struct Grid {
@@ -86,6 +120,7 @@ class Recorder {
   // ---- the controls; each locks by itself ----
   void configure(std::string_view target, int devices);
   void fail(std::string_view function, int code, int after);
+  void fault(int code);
   void reset();
   std::string take_launches();
   std::string take_calls();
@@ -96,14 +131,25 @@ class Recorder {
   int load(Device& device, const void* image, Module** module);
   int unload(Module* module);
   int find(Module* module, std::string_view name, Function** function);
-  int set_dynamic_limit(Function* function, int bytes);
-  int launch(Face face, Function* function, Device* current, const Grid& grid, Stream* stream, void** parameters);
-  Stream* make_stream(Device& device);
+  int load(const void* image, Library** library);
+  int unload(Library* library);
+  int find(Library* library, std::string_view name, const Device& device, Kernel** kernel);
+  int bring(Kernel* kernel, Context& context, Function** function);
+  int set_dynamic_limit(Kernel* kernel, const Device& device, int bytes);
+  int launch(Face face, Function* function, Context* current, const Grid& grid, Stream* stream, void** parameters);
+  Context* make_context(Device& device);
+  int end_context(Context* context);
+  int reset_primary(Device& device);
+  Stream* make_stream(Context& context);
   int drop_stream(Stream* stream);
-  Stream* known(Stream* stream);  // null where it is none of ours: its device is then the current one
+  Stream* known(Stream* stream);  // null where it is none of ours
+  // The stream's context: the current one where the handle is that of a default stream. Unknown handles are refused.
+  int context_of(Stream* stream, Context* current, Context** context);
   int allocate(void** memory, std::size_t bytes);
   int release(void* memory);
-  int set_capturing(Stream* stream, bool capturing);
+  int begin_capture(Stream* stream, int mode);
+  int end_capture(Stream* stream);
+  static int exchange_capture_mode(int* mode);
 
  private:
   struct Failure {
@@ -111,17 +157,25 @@ class Recorder {
     int after;
   };
 
+  Recorder();
   int enter(const char* function, InCapture in_capture);
-  int check(Face face, const Function& function, const Device* current, const Grid& grid) const;
+  bool is_forbidden_by_a_capture() const;
+  int check(Face face, const Function& function, const Context* context, const Grid& grid) const;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Device>> hip_;
   std::vector<std::unique_ptr<Device>> cuda_;
   std::map<const Module*, std::unique_ptr<Module>> modules_;
-  std::map<const Function*, Module*> functions_;
+  std::map<const Library*, std::unique_ptr<Library>> libraries_;
+  std::set<const Kernel*> kernels_;
+  std::set<const Function*> functions_;
+  std::vector<std::unique_ptr<Context>> contexts_;  // beside the primary ones; kept when they end
   std::map<const Stream*, std::unique_ptr<Stream>> streams_;
   std::map<void*, std::size_t> memory_;
   std::map<std::string, Failure, std::less<>> failures_;
+  int fault_to_come_ = kSuccess;
+  std::map<Face, int> faults_;  // that happened
+  bool is_forked_ = false;
   std::map<std::string, std::uint64_t> calls_;
   std::vector<std::string> violations_;
   std::vector<std::string> launches_;  // each JSON already

@@ -205,7 +205,7 @@ print(json.dumps({"errors": errors, "launches": recorder.launches(), "calls": re
 """
 
 
-@pytest.mark.parametrize(("target", "load"), [("gfx942", "hipModuleLoadData"), ("sm_90", "cuModuleLoadData")])
+@pytest.mark.parametrize(("target", "load"), [("gfx942", "hipModuleLoadData"), ("sm_90", "cuLibraryLoadData")])
 def test_t38_first_calls_from_eight_threads_of_a_fresh_process(packs, target, load):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "AOTRITON_PACK_PATH": str(packs / target)}
     environment["AOTRITON_LIBRARY"] = str(library_path())
