@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import ml_dtypes
@@ -49,6 +50,13 @@ CALLS = {
     "lse is False": {"lse": False},
     "stream": {"stream": 0},
 }
+
+
+def test_a_process_without_pythons_functions_has_the_general_paths(monkeypatch):
+    for name in ("attn_fwd", "attn_fwd_params", "kernel_launch", "_learn_type", "_learn_dtype"):
+        monkeypatch.setattr(objects, name, objects._decline)
+    objects._register(types.SimpleNamespace(aotriton_python_methods=lambda: None))
+    assert objects.attn_fwd is objects.kernel_launch is objects._decline
 
 
 @pytest.mark.parametrize("made", TENSORS)
