@@ -199,18 +199,48 @@ std::string library_folder() {
   return path.substr(0, path.find_last_of('/'));
 }
 
+constexpr aotriton_attn_options kOptions = AOTRITON_ATTN_OPTIONS_INIT;
+
+// The driver's own launch first. What is given outlives the rows.
+std::vector<Row> rows_of(const Cuda& cuda, const Problem& problem, aotriton_device& device, Tap& tap, aotriton_device& idle) {
+  static aotriton_attn_options query = kOptions;
+  query.query_only = 1;
+  return {
+      {"driver", [&] {
+         const auto& [x, y, z] = tap.seen.grid;
+         return cuda.launch(tap.seen.function, x, y, z, tap.seen.threads, 1, 1, tap.seen.shared, nullptr, tap.pointers.data(),
+                            nullptr) == 0;
+       }},
+      {"c_api", [&] { return aotriton_attn_fwd(&problem.c, &device, nullptr, nullptr, nullptr) == AOTRITON_SUCCESS; }},
+      {"c_api_stream_device", [&] {
+         return aotriton_attn_fwd(&problem.c, nullptr, nullptr, nullptr, nullptr) == AOTRITON_SUCCESS;
+       }},
+      {"cpp_v3", [&] { return cpp::attn_fwd(problem.v3, cpp::attn_fwd_params::kVersion, nullptr) == hipSuccess; }},
+      {"query_only", [&] { return aotriton_attn_fwd(&problem.c, &device, nullptr, &query, nullptr) == AOTRITON_SUCCESS; }},
+      {"ours", [&] { return flash::attn_fwd(problem.c, &idle, nullptr, kOptions, nullptr).ok(); }},
+      {"ours_decided_anew", [&] {
+         dispatch::Memo::of_this_thread().use(false);
+         const bool sound = flash::attn_fwd(problem.c, &idle, nullptr, kOptions, nullptr).ok();
+         dispatch::Memo::of_this_thread().use(true);
+         return sound;
+       }},
+  };
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const Asked asked = read(count, words);
   const bool records = asked.device.starts_with("record:");
   if (!records && !asked.device.starts_with("cuda:")) stop("--device takes cuda:N or record:sm_…");
-  setenv("AOTRITON_DEVICE", asked.device.c_str(), 1);
+  // Calls that name no device take the stream's, as most do, where there is a GPU.
+  if (records) setenv("AOTRITON_DEVICE", asked.device.c_str(), 1);
+  else unsetenv("AOTRITON_DEVICE");
   // This program has dispatch a second time, beside the library's, to see what it hands to the driver.
   if (std::getenv("AOTRITON_PACK_PATH") == nullptr) pack::add_path(library_folder() + "/aotriton.images");
 
   aotriton_device* device = nullptr;
-  if (aotriton_device_open(nullptr, &device) != AOTRITON_SUCCESS) stop(aotriton_last_error());
+  if (aotriton_device_open(asked.device.c_str(), &device) != AOTRITON_SUCCESS) stop(aotriton_last_error());
   core::Result<aotriton_device*> own = drivers::open_device(asked.device);
   check(own.status());
   const Cuda cuda(records ? library_folder() + "/libaotriton_record.so" : "libcuda.so.1");
@@ -222,34 +252,15 @@ int main(int count, char** words) {
   const Problem problem(cuda, records);
 
   // The same launch, seen on its way to the driver.
-  constexpr aotriton_attn_options options = AOTRITON_ATTN_OPTIONS_INIT;
   Tap tap((*own)->driver), nothing(nullptr);
   aotriton_device tapped = **own, idle = **own;
   tapped.driver = &tap;
   idle.driver = &nothing;
-  check(flash::attn_fwd(problem.c, &tapped, nullptr, options, nullptr));
+  check(flash::attn_fwd(problem.c, &tapped, nullptr, kOptions, nullptr));
   const drivers::Launch& seen = tap.seen;
   if (seen.cluster != 1 || seen.dependent || seen.cooperative) stop("this launch has attributes; cuLaunchKernel takes none");
 
-  aotriton_attn_options query = options;
-  query.query_only = 1;
-  std::vector<Row> rows{
-      {"driver", [&] {
-         const auto& [x, y, z] = seen.grid;
-         return cuda.launch(seen.function, x, y, z, seen.threads, 1, 1, seen.shared, nullptr, tap.pointers.data(), nullptr) == 0;
-       }},
-      {"c_api", [&] { return aotriton_attn_fwd(&problem.c, device, nullptr, nullptr, nullptr) == AOTRITON_SUCCESS; }},
-      {"c_api_stream_device", [&] { return aotriton_attn_fwd(&problem.c, nullptr, nullptr, nullptr, nullptr) == AOTRITON_SUCCESS; }},
-      {"cpp_v3", [&] { return cpp::attn_fwd(problem.v3, cpp::attn_fwd_params::kVersion, nullptr) == hipSuccess; }},
-      {"query_only", [&] { return aotriton_attn_fwd(&problem.c, device, nullptr, &query, nullptr) == AOTRITON_SUCCESS; }},
-      {"ours", [&] { return flash::attn_fwd(problem.c, &idle, nullptr, options, nullptr).ok(); }},
-      {"ours_decided_anew", [&] {
-         dispatch::Memo::of_this_thread().use(false);
-         const bool sound = flash::attn_fwd(problem.c, &idle, nullptr, options, nullptr).ok();
-         dispatch::Memo::of_this_thread().use(true);
-         return sound;
-       }},
-  };
+  std::vector<Row> rows = rows_of(cuda, problem, *device, tap, idle);
   measure(rows, asked.calls, [&] {
     if (records) cuda.reset();
     else if (cuda.synchronize() != 0) stop("cuCtxSynchronize failed");
