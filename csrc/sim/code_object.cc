@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr std::uint64_t most_memory = 1ull << 30;
+constexpr std::uint64_t most_memory = 1ull << 28;
 constexpr std::uint32_t type_load = 1, type_dynamic = 2, type_note = 4, relocation_relative = 13;
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("not a code object that can be run: " + what); }
@@ -85,13 +85,13 @@ class Loader {
       high = std::max(high, h.address + h.memory_size);
     }
     if (low >= high) fail("it has no segment to load");
-    if (high - low > most_memory) fail("its segments span more than a gigabyte");
+    if (high - low > most_memory) fail("its segments span more than 256 MiB");
     out_->base = low;
     out_->memory.resize(high - low);
     for (const ProgramHeader& h : headers_) {
       if (h.type != type_load || h.memory_size == 0) continue;
       if (h.file_size != 0) std::memcpy(out_->memory.data() + (h.address - low), file_.data() + h.offset, h.file_size);
-      out_->segments.push_back({h.address, h.memory_size, (h.flags & 1) != 0, (h.flags & 2) != 0});
+      out_->segments.push_back({h.address, h.memory_size, h.file_size, (h.flags & 1) != 0, (h.flags & 2) != 0});
     }
   }
 

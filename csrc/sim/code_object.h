@@ -28,9 +28,9 @@ struct Kernel {
   std::vector<Argument> arguments;
 };
 
-// A load segment; `bytes` holds its memory, zeros behind what the file has.
+// A load segment. The file has the first `file_size` bytes of it; zeros follow, and no code.
 struct Segment {
-  std::uint64_t address = 0, size = 0;
+  std::uint64_t address = 0, size = 0, file_size = 0;
   bool executable = false, writable = false;
 };
 

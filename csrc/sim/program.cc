@@ -86,7 +86,7 @@ std::unique_ptr<Program> make_program(const CodeObject& object) {
   auto program = std::make_unique<Program>();
   for (const Segment& segment : object.segments) {
     if (!segment.executable) continue;
-    const std::span<const std::uint8_t> code(object.memory.data() + (segment.address - object.base), segment.size);
+    const std::span<const std::uint8_t> code(object.memory.data() + (segment.address - object.base), segment.file_size);
     for (std::uint64_t at = 0; at < code.size();) {
       std::string error;
       auto found = decode(object.arch, code.subspan(at), segment.address + at, error);
