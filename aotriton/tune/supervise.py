@@ -24,6 +24,8 @@ from aotriton.tune.timing import Times
 
 __all__ = ["Group", "Supervised"]
 
+# Seconds that a process may take to its first answer: it opens the driver, the library and the pack.
+_START = 120.0
 # The program that measures one functional.
 COMMAND = [sys.executable, "-m", "aotriton.tune.child"]
 
@@ -175,7 +177,7 @@ class _Child:
         descriptor, rest = self._process.stdout.fileno(), b""
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, selectors.EVENT_READ)
-            deadline = time.monotonic() + self._patience
+            deadline = time.monotonic() + max(self._patience, _START)
             while True:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     self._hung = True
