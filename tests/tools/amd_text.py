@@ -36,7 +36,8 @@ def _llvm() -> ctypes.CDLL:
     for name in ("TargetInfo", "Target", "TargetMC", "Disassembler"):
         getattr(llvm, f"LLVMInitializeAMDGPU{name}")()
     llvm.LLVMCreateDisasmCPU.restype = ctypes.c_void_p
-    llvm.LLVMCreateDisasmCPU.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * 2]
+    text, pointer = ctypes.c_char_p, ctypes.c_void_p
+    llvm.LLVMCreateDisasmCPU.argtypes = [text, text, pointer, ctypes.c_int, pointer, pointer]
     llvm.LLVMDisasmInstruction.restype = ctypes.c_size_t
     llvm.LLVMDisasmInstruction.argtypes = [
         ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t,

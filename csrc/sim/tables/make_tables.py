@@ -2,8 +2,9 @@
 
     python csrc/sim/tables/make_tables.py > csrc/sim/tables/cdna.inc    (needs rocm-llvm-python)
 
-For each opcode the fields of the format get registers that can be told apart; the largest set of fields that LLVM accepts
-and prints is the instruction's, their places in the text are its operands, and the bits that change the text are its
+For each opcode the fields of the format get registers that can be told apart; the largest set of fields that LLVM
+accepts and prints is the instruction's, their places in the text are its operands,
+    and the bits that change the text are its
 modifiers. Opcodes that LLVM doesn't know, image and export formats, and duplicates are left out.
 """
 
@@ -17,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "tools"))
-from amd_text import Disassembler  # noqa: E402
+from amd_text import Disassembler
 
 ARCHITECTURES = ("gfx90a", "gfx942", "gfx950")
 
@@ -36,11 +37,15 @@ FORMATS: dict[str, tuple[int, int, int, int, dict[str, tuple[int, list[tuple[int
     "VOP3": (0x34 << 26, 16, 896, 2, {"vdst": (0, [A]), "sdst": (8, [S]), "src0": (32, [V, S]), "src1": (41, [V, S]),
                                        "src2": (50, [V, S])}),
     "VOP3P": (0x1A7 << 23, 16, 128, 2, {"vdst": (0, [A]), "src0": (32, [V]), "src1": (41, [V]), "src2": (50, [V])}),
-    "DS": (0x36 << 26 | 0x0304, 17, 256, 2, {"vdst": (56, [A]), "addr": (32, [A]), "data0": (40, [A]), "data1": (48, [A])}),
+    "DS": (0x36 << 26 | 0x0304, 17, 256, 2, {"vdst": (56, [A]), "addr": (32, [A]), "data0": (40, [A]), "data1": (48,
+        [A])}),
     "FLAT": (0x37 << 26, 18, 128, 2, {"vdst": (56, [A]), "vaddr": (32, [A]), "data0": (40, [A])}),
-    "GLOBAL": (0x37 << 26 | 2 << 14 | 0x7F << 48, 18, 128, 2, {"vdst": (56, [A]), "vaddr": (32, [A]), "data0": (40, [A])}),
-    "SCRATCH": (0x37 << 26 | 1 << 14 | 0x7F << 48, 18, 128, 2, {"vdst": (56, [A]), "vaddr": (32, [A]), "data0": (40, [A])}),
-    "MUBUF": (0x38 << 26 | 1 << 12, 18, 128, 2, {"vdata": (40, [A]), "vaddr": (32, [A]), "srsrc": (48, [S]), "soffset": (56, [S])}),
+    "GLOBAL": (0x37 << 26 | 2 << 14 | 0x7F << 48, 18, 128, 2, {"vdst": (56, [A]), "vaddr": (32, [A]), "data0": (40,
+        [A])}),
+    "SCRATCH": (0x37 << 26 | 1 << 14 | 0x7F << 48, 18, 128, 2, {"vdst": (56, [A]), "vaddr": (32, [A]), "data0": (40,
+        [A])}),
+    "MUBUF": (0x38 << 26 | 1 << 12, 18, 128, 2, {"vdata": (40, [A]), "vaddr": (32, [A]), "srsrc": (48, [S]),
+        "soffset": (56, [S])}),
     "MTBUF": (0x3A << 26 | 1 << 12 | 1 << 19, 15, 16, 2,
               {"vdata": (40, [A]), "vaddr": (32, [A]), "srsrc": (48, [S]), "soffset": (56, [S])}),
 }  # fmt: skip
@@ -53,7 +58,8 @@ _REGISTER = re.compile(r"^([vsa])(?:(\d+)|\[(\d+):(\d+)\])$")
 _COMMA = re.compile(r", ?(?![^(]*\))")  # between operands, not within parentheses
 _MODIFIER = re.compile(r" (?=(?:offset|offset0|offset1|offen|idxen|op_sel|op_sel_hi|format|lds|glc|sc0|bitop3|gds)\b)")
 # What bits beside operands may mean, as (name, bits): the modifiers of a format.
-_VOP3_BITS = [("abs0", 8), ("abs1", 9), ("abs2", 10), ("sel0", 11), ("sel1", 12), ("sel2", 13), ("sel3", 14), ("clamp", 15),
+_VOP3_BITS = [("abs0", 8), ("abs1", 9), ("abs2", 10), ("sel0", 11), ("sel1", 12), ("sel2", 13), ("sel3", 14), ("clamp",
+    15),
               ("omod", 59), ("neg0", 61), ("neg1", 62), ("neg2", 63)]  # fmt: skip
 _VOP3P_BITS = [("neghi0", 8), ("neghi1", 9), ("neghi2", 10), ("sel0", 11), ("sel1", 12), ("sel2", 13), ("selhi2", 14),
                ("clamp", 15), ("selhi0", 59), ("selhi1", 60), ("neg0", 61), ("neg1", 62), ("neg2", 63)]  # fmt: skip
@@ -153,9 +159,8 @@ class Prober:
             modifiers = self.extensions(word, name)
         elif name == "DS" and " offset0:" in self.text(word, words):
             modifiers = ["two"]
-        elif name in ("FLAT", "GLOBAL", "SCRATCH") and word >> 16 & 1:
-            if any(o.startswith("vdst") for o in operands) and "atomic" in mnemonic:
-                modifiers = ["returns"]
+        elif name in ("FLAT", "GLOBAL") and word >> 16 & 1 and "atomic" in mnemonic and "vdst:" in operands[0]:
+            modifiers = ["returns"]
         if name in ("GLOBAL", "SCRATCH"):
             operands = ["saddr" if o == "off" else o for o in operands]
         elif name == "VOP2":
@@ -171,7 +176,7 @@ class Prober:
         names = []
         base = word & ~0x1FF
         sdwa = base | 0xF9 | (0x09 | 6 << 16 | 6 << 24 | (0 if name == "VOPC" else 6 << 8)) << 32
-        for form, wide in (("sdwa", sdwa), ("sdwa", sdwa & ~(7 << 56)), ("sdwa", sdwa & ~(7 << 40))):
+        for wide in (sdwa, sdwa & ~(7 << 56), sdwa & ~(7 << 40)):
             if self.text(wide, 2):
                 names.append("sdwa=" + ",".join(self.bits(wide, 2, _SDWA_BITS)))
                 break
@@ -210,8 +215,10 @@ X(VOP3PX, "v_mfma_scale_f32_32x32x64_f8f6f4", "vdst:v16 src0:v8 src1:v8 src2:v16
 HEAD = """\
 // Instructions of gfx90a, gfx942 and gfx950, made by make_tables.py from what LLVM's disassembler (LLVM 22 of ROCm 7.2,
 // Apache License 2.0 with LLVM exception) accepts and prints; facts of encodings only.
-// X(format, mnemonic, operands in the order of the text, modifiers, opcode on gfx90a, gfx942, gfx950; -1: there is none)
-// An operand: field, or field:bank and width in registers (v vector, s scalar, a accumulation; i an immediate), then `h`
+// X(format, mnemonic, operands in the order of the text, modifiers, opcode on gfx90a, gfx942,
+    gfx950; -1: there is none)
+// An operand: field, or field:bank and width in registers (v vector, s scalar, a accumulation; i an immediate),
+    then `h`
 // where constants are halves of floats, `w` where they are 16-bit integers."""
 
 
