@@ -81,7 +81,7 @@ class Prober:
         return text if size >= 4 * words and "Invalid" not in text else ""
 
     def operands(self, name: str, opcode: int) -> tuple[int, str, list[str]] | None:
-        """The word that has all fields set which the opcode has, its mnemonic and operands; None where there is none."""
+        """The word with all fields set that the opcode has, its mnemonic and operands; None where there is none."""
         found = self._search(name, opcode, FORMATS[name][0])
         if found is None and name in BARE:
             found = self._search(name, opcode, BARE[name])
@@ -200,7 +200,7 @@ def _type(prober: Prober, name: str, word: int, operand: str) -> str:
     if name not in ("VOP1", "VOP2", "VOPC", "VOP3", "VOP3P") or not operand.startswith("src"):
         return operand
     place, kinds = FORMATS[name][4][operand[:4]]
-    if len(kinds) == 1 and kinds[0] == A or (name == "VOP2" and operand.startswith("src1")):
+    if kinds == [A] or (name == "VOP2" and operand.startswith("src1")):
         return operand
     text = prober.text(word & ~(0x1FF << place) | 0xF0 << place, FORMATS[name][3])
     if "0x3800" in text:
@@ -210,16 +210,17 @@ def _type(prober: Prober, name: str, word: int, operand: str) -> str:
 
 
 # Scales and a matrix instruction together; the opcode is the latter's.
-SCALED = """X(VOP3PX, "v_mfma_scale_f32_16x16x128_f8f6f4", "vdst:v4 src0:v8 src1:v8 src2:v4 scale0:v1 scale1:v1", "", -1, -1, 0x2d)
-X(VOP3PX, "v_mfma_scale_f32_32x32x64_f8f6f4", "vdst:v16 src0:v8 src1:v8 src2:v16 scale0:v1 scale1:v1", "", -1, -1, 0x2e)"""
+_SCALED = "vdst:v{0} src0:v8 src1:v8 src2:v{0} scale0:v1 scale1:v1"
+SCALED = "\n".join(
+    f'X(VOP3PX, "v_mfma_scale_f32_{shape}_f8f6f4", "{_SCALED.format(width)}", "", -1, -1, {opcode})'
+    for shape, width, opcode in (("16x16x128", 4, "0x2d"), ("32x32x64", 16, "0x2e"))
+)
 HEAD = """\
 // Instructions of gfx90a, gfx942 and gfx950, made by make_tables.py from what LLVM's disassembler (LLVM 22 of ROCm 7.2,
 // Apache License 2.0 with LLVM exception) accepts and prints; facts of encodings only.
-// X(format, mnemonic, operands in the order of the text, modifiers, opcode on gfx90a, gfx942,
-    gfx950; -1: there is none)
-// An operand: field, or field:bank and width in registers (v vector, s scalar, a accumulation; i an immediate),
-    then `h`
-// where constants are halves of floats, `w` where they are 16-bit integers."""
+// X(format, mnemonic, operands in the order of the text, modifiers, opcode on gfx90a, gfx942, gfx950)
+// An opcode of -1: there is none. An operand: field, or field:bank and width in registers (v vector, s scalar,
+// a accumulation; i an immediate), then `h` where constants are halves of floats, `w` where they are 16-bit integers."""
 
 
 def probe(arch: str) -> list[tuple[str, str, str, str, int]]:

@@ -34,7 +34,8 @@ def images(arch: str) -> Iterator[bytes]:
                 for target in read_index(archive.read(INDEX))["targets"]:
                     if target["name"] == arch:
                         for functional in target["functionals"]:
-                            yield from (image.data for image in decode(archive.read(functional["text"])) if _is_for(image, arch))
+                            images = decode(archive.read(functional["text"]))
+                            yield from (image.data for image in images if _is_for(image, arch))
 
 
 def _is_for(image: Image, arch: str) -> bool:
