@@ -34,8 +34,8 @@ def images(arch: str) -> Iterator[bytes]:
                 for target in read_index(archive.read(INDEX))["targets"]:
                     if target["name"] == arch:
                         for functional in target["functionals"]:
-                            images = decode(archive.read(functional["text"]))
-                            yield from (image.data for image in images if _is_for(image, arch))
+                            found = decode(archive.read(functional["text"]))
+                            yield from (image.data for image in found if _is_for(image, arch))
 
 
 def _is_for(image: Image, arch: str) -> bool:
@@ -88,7 +88,7 @@ def test_every_row_prints_as_llvm_prints_it_and_assembles_to_the_same_bytes(arch
     lines = [simulator.disassemble(arch, code)[1] for _, code, _ in taken]
     back = assemble(arch, lines)
     canonical = {mnemonic for (mnemonic, code, _), again in zip(taken, back, strict=True) if code == again}
-    print(f"{arch}: {len(taken)} samples, {len(canonical)} mnemonics of {len({m for m, _, _ in taken})} give their bytes back")
+    print(f"{arch}: {len(taken)} samples, {len(canonical)} mnemonics of {len({m for m, _, _ in taken})} give bytes back")
     assert not wrong
     assert len(canonical) > 700
 

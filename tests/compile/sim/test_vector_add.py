@@ -25,7 +25,8 @@ def compiled(arch, pointer, aligned, warps):
     signature = dict.fromkeys(names, f"*{pointer}") | {"n": "i32", "BLOCK": "constexpr"}
     attrs = {(i,): [["tt.divisibility", 16]] for i in range(3)} if aligned else {}
     source = ASTSource(fn=add, signature=signature, constexprs={(4,): 256}, attrs=attrs)
-    return triton.compile(source, target=GPUTarget("hip", arch, 64), options={"num_warps": warps, "enable_fp_fusion": True})
+    options = {"num_warps": warps, "enable_fp_fusion": True}
+    return triton.compile(source, target=GPUTarget("hip", arch, 64), options=options)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def simulator():
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
-@pytest.mark.parametrize("pointer,dtype", [("fp32", np.float32), ("i32", np.int32)])
+@pytest.mark.parametrize(("pointer", "dtype"), [("fp32", np.float32), ("i32", np.int32)])
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("warps", [1, 4])
 def test_vector_add(simulator, arch, pointer, dtype, aligned, warps):
@@ -58,7 +59,7 @@ def test_arguments_of_the_wrong_size_are_named(simulator):
 
 
 @pytest.mark.parametrize(
-    "image,error",
+    ("image", "error"),
     [(b"", "no 64-bit little-endian ELF"), (b"\x7fELF\2\1" + bytes(100), "another machine"), (bytes(64), "no 64-bit")],
 )
 def test_what_is_no_code_object_is_named(simulator, image, error):
