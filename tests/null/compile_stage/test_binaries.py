@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aotriton.compile.elf import Elf
+from aotriton.compile.objects import TensorMap
 from aotriton.compile.resources import read_resources
 from aotriton.compile.stamp import differences, stamp
 from aotriton.errors import CompileError
@@ -42,6 +43,18 @@ def test_nvidia() -> None:
 def test_what_cannot_be_launched_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(CompileError, match=message):
         read_resources(amd_object(), {**METADATA, **changes}, GFX942, 1.0)
+
+
+def test_tensor_maps_and_attributes_of_launches() -> None:
+    found = {"swizzle": 3, "block_size": [64, 64], "fp4_padded": False, "is_im2col": False}
+    metadata = {**METADATA, "warp_size": 32, "tensordesc_meta": [found], "launch_pdl": True}
+    resources = read_resources(cubin(), {**metadata, "launch_cooperative_grid": True, "num_ctas": 2}, SM_90, 1.0)
+    assert resources.tensor_maps == (TensorMap((64, 64), 128),)
+    assert (resources.dependent, resources.cooperative, resources.num_ctas) == (True, True, 2)
+    with pytest.raises(CompileError, match="not of plain tiles"):
+        read_resources(cubin(), {**metadata, "tensordesc_meta": [{**found, "is_im2col": True}]}, SM_90, 1.0)
+    with pytest.raises(CompileError, match="a form of gfx942's own"):
+        read_resources(amd_object(), {**METADATA, "tensordesc_meta": [found]}, GFX942, 1.0)
 
 
 def test_a_cubin_without_its_kernel_is_refused() -> None:

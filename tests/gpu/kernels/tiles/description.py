@@ -32,7 +32,12 @@ FOR_SM_90 = Exclude("clusters and dependent launches are sm_90's and later", tar
 
 KERNELS = (
     Kernel(name="scale", options={"num_warps": 4}, **ONE_WAY),
-    Kernel(name="scale_together", function="scale", options={"num_warps": 4, "launch_cooperative_grid": True}, **ONE_WAY),
+    Kernel(
+        name="scale_together",
+        function="scale",
+        options={"num_warps": 4, "launch_cooperative_grid": True},
+        **ONE_WAY,
+    ),
     Kernel(name="scale_after", options={"num_warps": 4, "launch_pdl": True}, exclude=(FOR_SM_90,), **ONE_WAY),
     Kernel(
         family="tiles",
