@@ -220,7 +220,7 @@ HEAD = """\
 // Apache License 2.0 with LLVM exception) accepts and prints; facts of encodings only.
 // X(format, mnemonic, operands in the order of the text, modifiers, opcode on gfx90a, gfx942, gfx950)
 // An opcode of -1: there is none. An operand: field, or field:bank and width in registers (v vector, s scalar,
-// a accumulation; i an immediate), then `h` where constants are halves of floats, `w` where they are 16-bit integers."""
+// a accumulation; i immediate), then `h` where constants are halves of floats, `w` where they are 16-bit integers."""
 
 
 def probe(arch: str) -> list[tuple[str, str, str, str, int]]:
