@@ -50,9 +50,9 @@ class Module:
 
     def launch(self, kernel: str, grid: Sequence[int], threads: int, arguments: bytes, lds: int = 0) -> None:
         """Runs a kernel to its end, with the explicit arguments as they lie in memory; raises SimulatorError."""
-        three, text = ctypes.c_uint32 * 3, self._simulator.text
+        three, text, name = ctypes.c_uint32 * 3, self._simulator.text, kernel.encode()
         done = self._simulator.library.sim_launch(
-            self._handle, kernel.encode(), three(*grid), three(threads, 1, 1), lds, arguments, len(arguments), text, _TEXT
+            self._handle, name, three(*grid), three(threads, 1, 1), lds, arguments, len(arguments), text, _TEXT
         )
         if not done:
             raise SimulatorError(text.value.decode())

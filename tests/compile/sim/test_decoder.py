@@ -88,7 +88,7 @@ def test_every_row_prints_as_llvm_prints_it_and_assembles_to_the_same_bytes(arch
     lines = [simulator.disassemble(arch, code)[1] for _, code, _ in taken]
     back = assemble(arch, lines)
     canonical = {mnemonic for (mnemonic, code, _), again in zip(taken, back, strict=True) if code == again}
-    print(f"{arch}: {len(taken)} samples, {len(canonical)} mnemonics of {len({m for m, _, _ in taken})} give bytes back")
+    print(f"{arch}: {len(taken)} samples, {len(canonical)} mnemonics of {len({m for m, _, _ in taken})} come back")
     assert not wrong
     assert len(canonical) > 700
 
