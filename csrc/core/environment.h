@@ -10,5 +10,7 @@ enum class Variable { device, pack_path };  // AOTRITON_DEVICE, AOTRITON_PACK_PA
 // change without looking at one string. A call of std::getenv looks at all of them, which costs a launch more than all
 // that dispatch does.
 const char* environment(Variable variable);
+// The same right after a call of `environment` by this thread: without another look.
+const char* environment_just_seen(Variable variable);
 
 }  // namespace aotriton::core

@@ -15,6 +15,7 @@ using core::Result;
 using core::Status;
 
 GpuDriver* Backend::driver() {
+  if (known_.load(std::memory_order_acquire)) return driver_;
   std::call_once(opened_, [this] {
     Result<std::unique_ptr<GpuDriver>> opened = open_();
     if (opened.ok()) {
@@ -24,6 +25,7 @@ GpuDriver* Backend::driver() {
       reason_ = opened.status().text();
       AOTRITON_LOG(info, name_, " is not available: ", reason_);
     }
+    known_.store(true, std::memory_order_release);
   });
   return driver_;
 }

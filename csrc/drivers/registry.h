@@ -34,6 +34,7 @@ class Backend {
   const char* name_;
   Open open_;
   std::once_flag opened_;
+  std::atomic<bool> known_{false};  // std::call_once costs more than a look
   GpuDriver* driver_ = nullptr;
   std::string reason_;
   std::mutex mutex_;  // of making devices

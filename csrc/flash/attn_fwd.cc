@@ -1,6 +1,7 @@
 #include "flash/attn_fwd.h"
 
 #include "attn_fwd_arguments.h"
+#include "core/environment.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "core/status_name.h"
@@ -140,12 +141,16 @@ Status finish(Status status, const aotriton_device* device, std::string* trace, 
 std::optional<Status> repeat(const aotriton_attn_fwd_params& params, aotriton_device* device, aotriton_stream stream,
                              const aotriton_attn_options& options) {
   if (kernels().empty()) return std::nullopt;
+  const char* packs = nullptr;
   if (device == nullptr) {
     const Result<aotriton_device*> found = drivers::device_of_stream(stream);
     if (!found.ok()) return std::nullopt;
     device = *found;
+    packs = core::environment_just_seen(core::Variable::pack_path);
+  } else {
+    packs = core::environment(core::Variable::pack_path);
   }
-  const dispatch::Kernel* const kernel = kernels().opened(*device);
+  const dispatch::Kernel* const kernel = kernels().opened(*device, packs);
   if (kernel == nullptr) return std::nullopt;
   const dispatch::Prepared* const prepared = dispatch::Memo::of_this_thread().find(key_of(params, *kernel));
   if (prepared == nullptr || !clearly_apart(params)) return std::nullopt;

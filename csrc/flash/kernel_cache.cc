@@ -8,17 +8,17 @@ namespace aotriton::flash {
 using core::Result;
 using core::Status;
 
-dispatch::Kernel* KernelCache::opened(const aotriton_device& device) const {
-  const Entry* entry = find(device, pack::search_generation(), core::environment(core::Variable::pack_path));
+dispatch::Kernel* KernelCache::opened(const aotriton_device& device, const char* variable) const {
+  const Entry* entry = find(device, pack::search_generation(), variable);
   return entry != nullptr && !entry->kernel->stale() ? entry->kernel.get() : nullptr;
 }
 
 Result<dispatch::Kernel*> KernelCache::get(aotriton_device& device) {
-  if (dispatch::Kernel* const kernel = opened(device)) return kernel;
-  const std::lock_guard lock(mutex_);
-  if (dispatch::Kernel* const kernel = opened(device)) return kernel;
-  const std::uint64_t generation = pack::search_generation();
   const char* const variable = core::environment(core::Variable::pack_path);
+  if (dispatch::Kernel* const kernel = opened(device, variable)) return kernel;
+  const std::lock_guard lock(mutex_);
+  if (dispatch::Kernel* const kernel = opened(device, variable)) return kernel;
+  const std::uint64_t generation = pack::search_generation();
   // A failure isn't kept: the next call looks again.
   Result<std::shared_ptr<dispatch::Kernel>> kernel = dispatch::Kernel::open("", family_, kernel_, device);
   if (!kernel.ok()) return kernel.status();

@@ -16,8 +16,8 @@ class KernelCache {
       : family_(family), kernel_(kernel), arguments_(arguments) {}
 
   core::Result<dispatch::Kernel*> get(aotriton_device& device);
-  // What `get` gives where it opens nothing; else null.
-  dispatch::Kernel* opened(const aotriton_device& device) const;
+  // What `get` gives where it opens nothing; else null. `variable`: what AOTRITON_PACK_PATH is.
+  dispatch::Kernel* opened(const aotriton_device& device, const char* variable) const;
   // Whether there is any, of any device: as long as there isn't, nobody needs to look for devices.
   bool empty() const { return entries_.load(std::memory_order_relaxed) == nullptr; }
 
