@@ -43,6 +43,14 @@ class FakeDriver final : public drivers::Driver {
     return {};
   }
 
+  core::Status encode(int, const drivers::TensorMapRequest& request, drivers::TensorMap& map) override {
+    const std::lock_guard lock(mutex_);
+    requests.push_back(request);
+    map.words = {requests.size()};
+    if (failing_maps) return core::Status(AOTRITON_DRIVER_ERROR, "the fake driver was told to fail");
+    return {};
+  }
+
   void unload(int, drivers::Function) override { unloaded.fetch_add(1); }
 
   int delay_ms = 0;
@@ -53,6 +61,8 @@ class FakeDriver final : public drivers::Driver {
   std::vector<std::string> loaded;
   drivers::Launch last;
   std::vector<std::uint64_t> last_parameters;
+  std::vector<drivers::TensorMapRequest> requests;
+  bool failing_maps = false;
 
  private:
   std::mutex mutex_;

@@ -244,6 +244,8 @@ int main(int argc, char** argv) {
   tests::SampleOptions options;
   options.targets = {"gfx942"};
   options.step = 4;
+  options.descriptor = true;
+  options.blocks = {{64, 32}};
   const Sample small = tests::make_sample(options);
   const auto start = std::chrono::steady_clock::now();
   Count counts[std::size(kKinds)];

@@ -31,6 +31,9 @@ struct SampleOptions {
   int num_ctas = 1;
   std::vector<std::int16_t> cells{0, 1};
   std::uint32_t step = 1;  // functionals whose number is no multiple of it are left out
+  bool descriptor = false;  // Y is one
+  std::vector<std::vector<std::uint16_t>> blocks;  // of the images' tensor maps
+  std::uint8_t swizzle = 0;
 };
 
 struct Sample {
@@ -100,7 +103,7 @@ class SampleWriter {
                                           std::int8_t(rank == 1)));
     };
     add("X", Role::tensor, Type::none, -1, 2, false, 0);
-    add("Y", Role::tensor, Type::none, -1, 2, false, 0);
+    add("Y", options_.descriptor ? Role::descriptor : Role::tensor, Type::none, -1, 2, false, 0);
     add("S", Role::tensor, Type::fp32, -1, 1, true, 0);
     add("stride_x", Role::stride, Type::u64, kX, 0, false, 0);
     add("stride_xu", Role::stride, Type::u64, kX, 0, false, 1);
@@ -236,9 +239,14 @@ class SampleWriter {
     const auto name = text(image.name);
     const auto sha = b_.CreateVector(hash.data(), hash.size());
     images_[functional].push_back(image);
+    std::vector<fb::Offset<index::TensorMap>> maps;
+    for (const auto& block : options_.blocks) {
+      maps.push_back(index::CreateTensorMap(b_, b_.CreateVector(block), options_.swizzle));
+    }
+    const auto all_maps = maps.empty() ? fb::Offset<fb::Vector<fb::Offset<index::TensorMap>>>() : b_.CreateVector(maps);
     return index::CreateImage(b_, static_cast<std::uint16_t>(config), name, sha,
                               static_cast<std::uint32_t>(image.code.size()), image.shared, image.threads,
-                              static_cast<std::uint8_t>(options_.num_ctas), 100, 0);
+                              static_cast<std::uint8_t>(options_.num_ctas), 100, 0, 0, all_maps);
   }
 
   fb::Offset<index::Target> target(const std::string& name) {
