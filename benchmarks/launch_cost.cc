@@ -51,6 +51,10 @@ struct Cuda {
   int (*push)(void*);
   int (*allocate)(std::uint64_t*, std::size_t);
   int (*synchronize)();
+  int (*library_load)(void**, const void*, int*, void**, unsigned, int*, void**, unsigned);
+  int (*library_kernel)(void**, void*, const char*);
+  int (*kernel_attribute)(int, int, void*, int);
+  int (*kernel_function)(void**, void*);
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
   void (*reset)();  // the recording library's: forget what was launched
 
@@ -65,19 +69,33 @@ struct Cuda {
     find(push, "cuCtxPushCurrent_v2");
     find(allocate, "cuMemAlloc_v2");
     find(synchronize, "cuCtxSynchronize");
+    find(library_load, "cuLibraryLoadData");
+    find(library_kernel, "cuLibraryGetKernel");
+    find(kernel_attribute, "cuKernelSetAttribute");
+    find(kernel_function, "cuKernelGetFunction");
     find(launch, "cuLaunchKernel");
     find(reset, "aotriton_record_reset");
-    if (launch == nullptr) stop(file + " has no cuLaunchKernel");
+    if (launch == nullptr || library_load == nullptr) stop(file + " isn't CUDA 12's driver");
   }
 };
 
-// Between dispatch and the driver: notes the launch. With no driver behind it, it does nothing else.
+// Between dispatch and the driver: notes the launch, and loads its code a second time, for the driver's own launch. With no
+// driver behind it, it does nothing.
 class Tap final : public drivers::Driver {
  public:
-  explicit Tap(drivers::Driver* behind) : behind_(behind) {}
+  Tap(const Cuda& cuda, drivers::Driver* behind) : cuda_(cuda), behind_(behind) {}
   const char* name() const override { return "tap"; }
   core::Result<drivers::Function> load(int ordinal, const drivers::CodeObject& code) override {
+    constexpr int kMaxDynamicShared = 8;
     if (behind_ == nullptr) return drivers::Function{this};
+    void* library = nullptr;
+    void* kernel = nullptr;
+    if (cuda_.library_load(&library, code.image, nullptr, nullptr, 0, nullptr, nullptr, 0) != 0 ||
+        cuda_.library_kernel(&kernel, library, code.symbol) != 0 ||
+        cuda_.kernel_attribute(kMaxDynamicShared, static_cast<int>(code.shared), kernel, ordinal) != 0 ||
+        cuda_.kernel_function(&function, kernel) != 0) {
+      stop("the driver doesn't load this code object");
+    }
     return behind_->load(ordinal, code);
   }
   void unload(int ordinal, drivers::Function function) override {
@@ -95,11 +113,13 @@ class Tap final : public drivers::Driver {
     return behind_->launch(ordinal, launch, stream);
   }
 
+  void* function = nullptr;  // the driver's own
   drivers::Launch seen;
   std::vector<std::uint64_t> slots;  // the library keeps each parameter in 8 bytes
   std::vector<void*> pointers;
 
  private:
+  const Cuda& cuda_;
   drivers::Driver* behind_;
 };
 
@@ -208,7 +228,7 @@ std::vector<Row> rows_of(const Cuda& cuda, const Problem& problem, aotriton_devi
   return {
       {"driver", [&] {
          const auto& [x, y, z] = tap.seen.grid;
-         return cuda.launch(tap.seen.function, x, y, z, tap.seen.threads, 1, 1, tap.seen.shared, nullptr, tap.pointers.data(),
+         return cuda.launch(tap.function, x, y, z, tap.seen.threads, 1, 1, tap.seen.shared, nullptr, tap.pointers.data(),
                             nullptr) == 0;
        }},
       {"c_api", [&] { return aotriton_attn_fwd(&problem.c, &device, nullptr, nullptr, nullptr) == AOTRITON_SUCCESS; }},
@@ -252,7 +272,7 @@ int main(int count, char** words) {
   const Problem problem(cuda, records);
 
   // The same launch, seen on its way to the driver.
-  Tap tap((*own)->driver), nothing(nullptr);
+  Tap tap(cuda, (*own)->driver), nothing(cuda, nullptr);
   aotriton_device tapped = **own, idle = **own;
   tapped.driver = &tap;
   idle.driver = &nothing;
