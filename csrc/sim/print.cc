@@ -89,18 +89,14 @@ std::string sendmsg_text(std::uint32_t value) {
                                    "MSG_GET_DOORBELL"};
   constexpr const char* gs[] = {"GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"};
   const unsigned id = value & 15, op = value >> 4 & 7, stream = value >> 8 & 3;
-  const auto plain = [&] {
-    return "sendmsg(" + std::to_string(id) + ", " + std::to_string(op) + ", " + std::to_string(stream) + ")";
-  };
-  if ((value >> 10) != 0 || (value & 0x80) != 0) return std::to_string(value);
-  if (id == 2 || id == 3) {
-    if (op > 3 || (op == 0 && (id == 2 || stream != 0))) return plain();
+  // LLVM names what it knows, whatever other bits say; the rest is three numbers, or one where they don't say it all.
+  if ((id == 2 || id == 3) && op <= 3 && (op != 0 || (id == 3 && stream == 0))) {
     return std::string("sendmsg(") + names[id] + ", " + gs[op] + (op != 0 ? ", " + std::to_string(stream) : "") + ")";
   }
-  if (id == 0 || id > 10 || op != 0 || stream != 0) {
-    return op != 0 || stream != 0 ? plain() : "sendmsg(" + std::to_string(id) + ", 0, 0)";
-  }
-  return std::string("sendmsg(") + names[id] + ")";
+  const bool known = id != 0 && id != 2 && id != 3 && id <= 10;
+  if (known && op == 0 && stream == 0) return std::string("sendmsg(") + names[id] + ")";
+  if ((value & ~0x37fu) != 0) return std::to_string(value);
+  return "sendmsg(" + std::to_string(id) + ", " + std::to_string(op) + ", " + std::to_string(stream) + ")";
 }
 
 std::string gpr_idx_text(std::uint32_t value) {
