@@ -181,6 +181,7 @@ class CudaDriver final : public GpuDriver {
       if (!failed.ok()) return failures_.status(ordinal, failed);
     }
     if (context == nullptr) return primary(ordinal);
+    notice_primary(ordinal);
     const Result<int> device = device_of(context);
     if (!device.ok()) return device.status();
     if (*device == ordinal) return context;
@@ -207,6 +208,14 @@ class CudaDriver final : public GpuDriver {
     void* current = nullptr;
     return api_.get_current(&current) == kSuccess && current != nullptr &&
            current == primaries_[ordinal].load(std::memory_order_acquire);
+  }
+
+  // Retains the primary context if somebody else has made it, so that it is known when it is current.
+  void notice_primary(int ordinal) {
+    if (ordinal < 0 || ordinal >= kMostDevices || primaries_[ordinal].load(std::memory_order_acquire) != nullptr) return;
+    unsigned flags = 0;
+    int active = 0;
+    if (api_.primary_state(ordinal, &flags, &active) == kSuccess && active != 0) static_cast<void>(retain_primary(ordinal));
   }
 
   // The context that CUDA's runtime and PyTorch use, retained once and for good.

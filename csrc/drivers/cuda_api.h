@@ -20,6 +20,7 @@ struct Api {
   int (*device_name)(char* name, int bytes, int device);
   int (*attribute)(int* value, int attribute, int device);
   int (*primary_retain)(void** context, int device);
+  int (*primary_state)(int device, unsigned* flags, int* active);
   int (*get_current)(void** context);
   int (*push)(void* context);
   int (*pop)(void** context);
@@ -50,6 +51,7 @@ struct Api {
         .required(device_name, "cuDeviceGetName")
         .required(attribute, "cuDeviceGetAttribute")
         .required(primary_retain, "cuDevicePrimaryCtxRetain")
+        .required(primary_state, "cuDevicePrimaryCtxGetState")
         .required(get_current, "cuCtxGetCurrent")
         .required(push, "cuCtxPushCurrent_v2")
         .required(pop, "cuCtxPopCurrent_v2")

@@ -112,6 +112,16 @@ RECORD_API int cuDevicePrimaryCtxRetain(Context** context, int ordinal) {
   });
 }
 
+RECORD_API int cuDevicePrimaryCtxGetState(int ordinal, unsigned* flags, int* active) {
+  return call("cuDevicePrimaryCtxGetState", [&](Recorder& r) {
+    const Device* device = r.device(Face::cuda, ordinal);
+    if (device == nullptr) return kInvalidDevice;
+    *flags = 0;
+    *active = device->primary.alive;
+    return kSuccess;
+  });
+}
+
 RECORD_API int cuDevicePrimaryCtxReset_v2(int ordinal) {
   return call("cuDevicePrimaryCtxReset", [&](Recorder& r) {
     Device* device = r.device(Face::cuda, ordinal);

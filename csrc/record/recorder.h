@@ -44,7 +44,7 @@ struct Device;
 // What streams and functions belong to. HIP's devices have one each; with CUDA that is the primary one.
 struct Context {
   Device* device;
-  bool alive = true;
+  bool alive = true;   // a primary one: once it was retained
   int generation = 0;  // counts resets: what was made before one is gone
 };
 
