@@ -8,6 +8,21 @@
 
 namespace {
 
+// Code by itself as a module, s_endpgm behind it.
+sim::Module module_of(sim::Arch arch, std::span<const std::uint8_t> code) {
+  constexpr std::uint32_t end = 0xbf810000;
+  sim::Module module;
+  module.object = std::make_unique<sim::CodeObject>();
+  module.object->arch = arch;
+  module.object->memory.assign(code.begin(), code.end());
+  module.object->memory.resize(code.size() + sizeof end);
+  std::memcpy(module.object->memory.data() + code.size(), &end, sizeof end);
+  const std::uint64_t size = module.object->memory.size();
+  module.object->segments.push_back({0, size, size, true, false});
+  module.program = sim::make_program(*module.object);
+  return module;
+}
+
 // Copies a text, cut to what fits.
 void put(const std::string& text, char* to, std::size_t size) {
   if (to == nullptr || size == 0) return;
@@ -73,4 +88,34 @@ extern "C" int sim_disassemble(const char* arch, const void* code, size_t size, 
   const auto found = sim::decode(*known, {static_cast<const std::uint8_t*>(code), size}, address, error);
   put(found ? sim::to_text(*found) : error, text, text_size);
   return found ? found->size : 0;
+}
+
+extern "C" int sim_execute(const char* arch, const void* code, size_t size, sim_state* state, void* lds, size_t lds_size, char* error,
+                           size_t error_size) {
+  const auto known = sim::arch_of(arch == nullptr ? "" : arch);
+  if (!known) {
+    put("the simulator knows no such architecture", error, error_size);
+    return 0;
+  }
+  try {
+    const sim::Module module = module_of(*known, {static_cast<const std::uint8_t*>(code), size});
+    sim::Workgroup group;
+    group.lds.resize((lds_size + 3) / 4);
+    if (lds_size != 0) std::memcpy(group.lds.data(), lds, lds_size);
+    auto wave = std::make_unique<sim::Wave>();
+    std::memcpy(wave->vgpr, state->vgpr, sizeof state->vgpr);
+    std::memcpy(wave->sgpr, state->sgpr, sizeof state->sgpr);
+    wave->scc = state->scc != 0;
+    wave->group = &group;
+    wave->next = module.program->entry(0);
+    sim::run_alone(*wave);
+    std::memcpy(state->vgpr, wave->vgpr, sizeof state->vgpr);
+    std::memcpy(state->sgpr, wave->sgpr, sizeof state->sgpr);
+    state->scc = wave->scc;
+    if (lds_size != 0) std::memcpy(lds, group.lds.data(), lds_size);
+    return 1;
+  } catch (const std::exception& wrong) {
+    put(wrong.what(), error, error_size);
+    return 0;
+  }
 }

@@ -191,4 +191,14 @@ void run(const Launch& launch) {
   if (error) std::rethrow_exception(error);
 }
 
+void run_alone(Wave& wave) {
+  constexpr std::uint64_t limit = 10'000'000;
+  while (wave.state != State::ended) {
+    const Op* op = wave.next;
+    wave.next = op + 1;
+    op->run(wave, *op);
+    if (++wave.instructions == limit) fail_at(*op, "the wave doesn't end");
+  }
+}
+
 } // namespace sim

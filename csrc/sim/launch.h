@@ -31,4 +31,7 @@ struct Workgroup {
 // Runs it to its end; throws std::runtime_error with what is wrong and where.
 void run(const Launch& launch);
 
+// Runs one wave by itself until it ends; barriers don't hold it.
+void run_alone(Wave& wave);
+
 } // namespace sim

@@ -29,6 +29,17 @@ SIM_API const char* sim_arch(const sim_module* module);
 SIM_API int sim_launch(sim_module* module, const char* kernel, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic_lds,
                const void* args, size_t args_size, char* error, size_t error_size);
 
+/* What a wave has, for tests of single instructions: v0 to v255 and a0 to a255 over 64 lanes; scalars by their codes, as
+ * s0 to s101, vcc at 106, m0 at 124, exec at 126. */
+typedef struct sim_state {
+  uint32_t vgpr[512][64], sgpr[128], scc;
+} sim_state;
+
+/* Runs code to its end in one wave that starts with `state`, and writes back what it left there. The workgroup's LDS is
+ * `lds`. The code need not end in s_endpgm. Returns 1 where all is well. */
+SIM_API int sim_execute(const char* arch, const void* code, size_t size, sim_state* state, void* lds, size_t lds_size, char* error,
+                size_t error_size);
+
 #ifdef __cplusplus
 }
 #endif
