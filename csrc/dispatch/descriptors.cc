@@ -51,6 +51,9 @@ Problem check_descriptors(const Plan& plan, const SignatureFacts& signature, std
     if (plan.arguments[parameter.argument].role != index::Role::descriptor) continue;
     const aotriton_tensor* const view = values[parameter.argument].view;
     if (view == nullptr) return of_view(Reason::null_tensor, parameter.argument);
+    // A front end may be of another version than the pack.
+    const int rank = plan.arguments[parameter.argument].rank;
+    if (view->rank != rank) return of_view(Reason::descriptor_rank, parameter.argument, view->rank, rank);
     if (Problem problem = check_view(parameter, *view); problem.reason != Reason::none) return problem;
   }
   return {};

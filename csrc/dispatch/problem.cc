@@ -44,6 +44,8 @@ std::string of_argument(const Problem& problem, const Plan& plan) {
       return cat("the address of '", name, "' is not a multiple of its element's ", problem.found, " bytes");
     case Reason::descriptor_address:
       return cat("the address of '", name, "' is not a multiple of ", problem.found, " bytes, as a descriptor's must be");
+    case Reason::descriptor_rank:
+      return cat("'", name, "' has rank ", problem.asked, "; the kernel takes rank ", problem.found);
     case Reason::descriptor_size:
       return cat("'", name, "' has size ", problem.asked, " in dimension ", problem.found,
                  "; a descriptor's sizes go from 1 to 2147483647");

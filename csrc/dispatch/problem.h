@@ -18,6 +18,7 @@ enum class Reason : std::uint8_t {
   wrong_type,        // `argument` has type `asked`, the code takes `found`
   element_unaligned, // the address of `argument` is not a multiple of its element's size
   descriptor_address,  // of `argument` is not a multiple of `found`
+  descriptor_rank,     // of `argument` is `asked`, not `found`
   descriptor_size,     // of `argument` in dimension `found` is `asked`
   descriptor_last,     // dimension of `argument` has stride `asked`
   descriptor_stride,   // of `argument` in dimension `found` is `asked`

@@ -106,6 +106,8 @@ class TemporaryFolder {
 
 // Values of the sample's arguments: fp16, everything aligned, N = W = 32, MODE 0.
 inline std::vector<dispatch::Value> sample_values() {
+  // Of Y, for where it is a descriptor.
+  static const aotriton_tensor view{reinterpret_cast<void*>(std::uintptr_t{0x2000}), AOTRITON_FP16, 2, {70, 200}, {208, 1}};
   std::vector<dispatch::Value> values(kSampleArguments);
   const auto set = [&](int argument, std::uint64_t bits, aotriton_dtype dtype = AOTRITON_NONE) {
     auto& value = values[static_cast<std::size_t>(argument)];
@@ -115,6 +117,7 @@ inline std::vector<dispatch::Value> sample_values() {
   };
   set(kX, 0x1000, AOTRITON_FP16);
   set(kY, 0x2000, AOTRITON_FP16);
+  values[kY].view = &view;
   set(kS, 0x3000, AOTRITON_FP32);
   set(kStrideX, 64);
   set(kStrideXUnit, 1);
