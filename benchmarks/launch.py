@@ -59,7 +59,7 @@ Row = dict[str, Any]
 
 def program() -> Path | None:
     """The C++ program, where it was built."""
-    found = [path for path in (ROOT / "bin/launch_cost", ROOT / "build/cmake/lib/launch_cost") if path.exists()]
+    found = [path for path in (ROOT / "lib/launch_cost", ROOT / "build/cmake/lib/launch_cost") if path.exists()]
     return found[0] if found else None
 
 

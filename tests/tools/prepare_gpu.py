@@ -71,7 +71,7 @@ def install(folder: Path) -> None:
     (folder / "bin").mkdir(exist_ok=True)
     for name in wanted:
         run(tool("cmake"), "--build", BUILD, "--target", name)
-        shutil.copy(BUILD / "lib" / name, folder / "bin" / name)
+        shutil.copy(BUILD / "lib" / name, folder / "lib" / name)  # it looks for what it takes beside itself
     for source in sorted((ROOT / "tests" / "consumer" / "cpp").glob("*.cpp")):
         options = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{folder / 'include'}", f"-L{folder / 'lib'}"]
         options += ["-laotriton_v2", "-Wl,-rpath,$ORIGIN/../lib", "-o", folder / "bin" / f"consumer_{source.stem}"]
