@@ -40,6 +40,7 @@ PROGRAM_ROWS = {
     "cpp_v3": "C++: v3::flash::attn_fwd",
     "query_only": "C: the choice alone, no launch",
     "ours": "C++: the call on a driver that does nothing",
+    "ours_decided_anew": "C++: the same, nothing remembered",
 }
 CALLS = ("c_api", "c_api_stream_device", "cpp_v3")
 STEPS = {
