@@ -279,7 +279,7 @@ def main() -> int:
     print("\n".join(show(found)))
     path = arguments.json
     if path is None and (HERE / "results").is_dir() and not device.startswith("record"):
-        path = HERE / "results" / f"launch-{found['date'][:10]}.json"
+        path = HERE / "results" / f"{found['date'][:10]}-{found['device'].split()[-1].lower()}-launch.json"
     if path is not None:
         path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"kept in {path}")

@@ -28,7 +28,7 @@ def test_the_page_is_up_to_date():
 
 
 def test_results_say_where_they_come_from():
-    for path in (ROOT / "benchmarks" / "results").glob("launch*.json"):
+    for path in (ROOT / "benchmarks" / "results").glob("*-launch.json"):
         found = json.loads(path.read_text(encoding="utf-8"))
         for fact in ("date", "device", "driver", "versions", "commit", "cpu"):
             assert found[fact], f"{path.name} lacks {fact}"
