@@ -19,8 +19,8 @@ import math
 import random
 import statistics
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,48 +28,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import timing
 import torch
+from attention_report import AGAIN, CHECKED_HEADS, PEER_NAMES, Measured, Row, report
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-TOKENS, HIDDEN = 16384, 2048
 HEAD_DIMS, LENGTHS = (64, 128, 256), (512, 2048, 8192, 16384)
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-PEERS = {"FLASH": SDPBackend.FLASH_ATTENTION, "cuDNN": SDPBackend.CUDNN_ATTENTION}
+BACKENDS = (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION)
+PEERS = dict(zip(PEER_NAMES, BACKENDS, strict=True))
 TOP_LEFT = -2147483647
-AGAIN = "again"
 SAMPLE_MS = 4.0  # what one sample takes at least, in launches one after another
-CHECKED_HEADS = 2  # a float64 reference of all heads would take longer than the rest
 
 Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    hdim: int
-    seqlen: int
-    causal: bool
-
-    @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """Batch, heads, length, head dim."""
-        return TOKENS // self.seqlen, HIDDEN // self.hdim, self.seqlen, self.hdim
-
-    @property
-    def operations(self) -> float:
-        """Floating-point operations of the two products; half of them where the mask is causal."""
-        return 4.0 * TOKENS * HIDDEN * self.seqlen * (0.5 if self.causal else 1.0)
-
-
-@dataclass
-class Measured:
-    """What came of a row: by name, TFLOP/s, all samples in microseconds, relative error, and the config that ran."""
-
-    row: Row
-    tflops: dict[str, float]
-    samples: dict[str, list[float]]
-    errors: dict[str, float]
-    configs: dict[str, str] = field(default_factory=dict)
 
 
 def arguments_of(row: Row, q: Any, k: Any, v: Any, out: Any, lse: Any) -> dict[str, Any]:
@@ -156,44 +125,6 @@ def relative_error(out: Any, exact: Any) -> float:
 def config_text(answer: Any) -> str:
     trace = getattr(answer, "trace", answer)
     return str(trace.get("config", ""))
-
-
-def geometric_mean(values: list[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, values)))
-
-
-def ratios(results: list[Measured], name: str, other: str) -> list[float]:
-    return [one.tflops[name] / one.tflops[other] for one in results]
-
-
-def report(results: list[Measured], names: list[str], facts: dict[str, Any]) -> Iterator[str]:
-    """The table as Markdown: TFLOP/s, then the relative error in parentheses."""
-    yield "# Attention forward against PyTorch's backends\n"
-    versions = ", ".join(f"{name} {text}" for name, text in facts["versions"].items())
-    yield f"{facts['date'][:10]}, commit {facts['commit']}, {facts['device']}, driver {facts['driver']}, {versions},"
-    yield f"cuDNN {facts['cuDNN']}; {facts['type']}; the same run's 8192³ bf16 product: {facts['product']} TFLOP/s.\n"
-    yield f"TFLOP/s (‖out - exact‖ / ‖exact‖ of {CHECKED_HEADS} heads); {TOKENS:,} tokens, hidden size {HIDDEN}.\n"
-    columns = list(results[0].tflops)
-    yield "| hdim | seqlen | causal | " + " | ".join(columns) + f" | {names[0]} / FLASH | {names[0]} / cuDNN |"
-    yield "|" + "---|" * (len(columns) + 5)
-    for one in results:
-        figures = [f"{one.tflops[name]:.0f} ({one.errors[name]:.2e})" for name in columns]
-        figures += [f"{one.tflops[names[0]] / one.tflops[other]:.2f}" for other in PEERS]
-        row = [str(one.row.hdim), str(one.row.seqlen), "yes" if one.row.causal else "no"]
-        yield "| " + " | ".join([*row, *figures]) + " |"
-    yield "\n| geometric mean | " + " | ".join(f"over {other}" for other in [*PEERS, *names[1:]]) + " |"
-    yield "|" + "---|" * (len(PEERS) + len(names))
-    for label, some in groups(results):
-        means = (f"{geometric_mean(ratios(some, names[0], other)):.3f}" for other in [*PEERS, *names[1:]])
-        yield f"| {label} | " + " | ".join(means) + " |"
-
-
-def groups(results: list[Measured]) -> Iterator[tuple[str, list[Measured]]]:
-    yield "all rows", results
-    for hdim in sorted({one.row.hdim for one in results}):
-        yield f"hdim {hdim}", [one for one in results if one.row.hdim == hdim]
-    for causal in sorted({one.row.causal for one in results}):
-        yield "causal" if causal else "not causal", [one for one in results if one.row.causal == causal]
 
 
 def facts_of(arguments: argparse.Namespace) -> dict[str, Any]:
