@@ -34,7 +34,7 @@ std::uint32_t sign_of(Type type) {
 void run_unknown(Wave&, const Op& op) { fail_at(op, "the simulator doesn't execute this instruction"); }
 
 void bind(Program& program, Op& op) {
-  if (bind_scalar(program, op) || bind_vector(program, op) || bind_memory(program, op)) return;
+  if (bind_matrix(program, op) || bind_scalar(program, op) || bind_vector(program, op) || bind_memory(program, op)) return;
   op.run = run_unknown;
 }
 

@@ -16,6 +16,9 @@ constexpr unsigned code_flat_scratch = 102, code_vcc = 106, code_m0 = 124, code_
 
 struct Workgroup;
 struct Op;
+struct Matrix;
+struct Access;
+struct Lanes;
 
 enum class State : std::uint8_t { running, barrier, ended };
 
@@ -29,6 +32,8 @@ struct alignas(64) Wave {
   Workgroup* group = nullptr;
   std::uint32_t index = 0;       // within the workgroup
   std::uint64_t instructions = 0;
+  std::uint8_t* scratch = nullptr; // memory of its own,
+  std::uint32_t scratch_size = 0;  // so many bytes for each lane
 
   std::uint64_t pair(unsigned code) const { return sgpr[code] | std::uint64_t{sgpr[code + 1]} << 32; }
   void set_pair(unsigned code, std::uint64_t value) {
@@ -53,6 +58,7 @@ struct Source {
 constexpr std::uint16_t no_mask = 0xffff;
 
 using Run = void (*)(Wave&, const Op&);
+using Addresses = void (*)(const Wave&, const Op&, Lanes&);
 
 struct Op {
   Run run = nullptr;
@@ -66,6 +72,11 @@ struct Op {
   Type out_type = Type::u32;
   Source source[4];
   const Op* target = nullptr;      // of branches
+  const Access* access = nullptr;  // of memory instructions (memory.h): what moves,
+  Addresses addresses = nullptr;   // and where,
+  std::int32_t offset = 0;         // so many bytes further on
+  const Op* second = nullptr;      // of those with two addresses, the same for the other
+  const Matrix* matrix = nullptr;  // of matrix instructions (matrix.cc)
   const char* error = nullptr;     // of bytes that are no instruction
   const Instruction* in = nullptr; // all that the encoding says
 };
@@ -75,6 +86,8 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<Op> ops;
   std::vector<std::unique_ptr<std::uint32_t[]>> constants; // rows of lanes
+  std::vector<std::unique_ptr<Op>> seconds;                 // `Op::second`
+  std::vector<std::shared_ptr<const void>> kept;            // what else operations point at
   std::unordered_map<std::size_t, std::string> errors;      // by index: what is wrong with bytes that are no instruction
   const Op* entry(std::uint64_t address) const;            // null where no instruction starts there
 };
@@ -89,9 +102,13 @@ std::unique_ptr<Program> make_program(const CodeObject& object);
 bool bind_scalar(Program& program, Op& op);
 bool bind_vector(Program& program, Op& op);
 bool bind_memory(Program& program, Op& op);
+bool bind_matrix(Program& program, Op& op);
 
 // Settles where an operand comes from; `type` decides what constants and literals are.
 Source make_source(Program& program, const Operand& operand, Type type);
+
+// Where the windows of LDS and scratch lie in the addresses of FLAT instructions: the upper halves of these.
+constexpr std::uint64_t shared_base = 1ull << 48, private_base = 2ull << 48;
 
 // The vector register of an operand, accumulation registers counted from 256.
 inline std::uint16_t vector_register(const Operand& operand) {
@@ -103,6 +120,10 @@ inline std::uint64_t scalar_value(const Wave& wave, const Source& source) {
   if (source.kind == Source::Kind::constant) return source.value;
   if (source.reg < 128) return source.width == 2 ? wave.pair(source.reg) : wave.sgpr[source.reg];
   switch (source.reg) {
+    case 235: return source.width == 2 ? shared_base : shared_base >> 32;
+    case 236: return source.width == 2 ? shared_base | 0xffffffff : shared_base >> 32;
+    case 237: return source.width == 2 ? private_base : private_base >> 32;
+    case 238: return source.width == 2 ? private_base | 0xffffffff : private_base >> 32;
     case 251: return wave.vcc() == 0;
     case 252: return wave.exec() == 0;
     case 253: return wave.scc;
