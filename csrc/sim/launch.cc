@@ -1,7 +1,7 @@
-#include "sim/launch.h"
+#include "sim/block.h"
+#include "sim/interrupt.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -9,9 +9,6 @@
 
 namespace sim {
 namespace {
-
-// Registers and LDS that nothing wrote hold this NaN, in single, half and brain floats.
-constexpr std::uint32_t poison = 0x7fe17fe1;
 
 void put(std::vector<std::uint8_t>& to, std::uint32_t offset, std::uint32_t size, std::uint64_t value) {
   std::memcpy(to.data() + offset, &value, std::min<std::uint32_t>(size, 8));
@@ -49,111 +46,11 @@ void check(const Launch& launch) {
     blocks *= launch.grid[i];
     if (blocks >= 1ull << 31) fail("more than 2^31 - 1 blocks");
   }
-  std::uint32_t explicit_size = 0;
-  for (const Argument& argument : kernel.arguments) {
-    if (!argument.kind.starts_with("hidden_")) explicit_size = std::max(explicit_size, argument.offset + argument.size);
-  }
-  if (launch.arguments.size() != explicit_size) {
-    fail("arguments of " + std::to_string(launch.arguments.size()) + " bytes, the kernel has " + std::to_string(explicit_size));
+  if (const std::uint32_t size = explicit_size(kernel); launch.arguments.size() != size) {
+    fail("arguments of " + std::to_string(launch.arguments.size()) + " bytes, the kernel has " + std::to_string(size));
   }
   if (std::uint64_t{kernel.lds_size} + launch.dynamic_lds > 160 * 1024) fail("more LDS than there is");
-  if (kernel.private_size != 0) fail("it uses scratch, which the simulator doesn't have yet");
 }
-
-class Block {
- public:
-  Block(const Launch& launch, const std::vector<std::uint8_t>& kernarg) : launch_(launch), kernarg_(kernarg) {
-    const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-    waves_.resize((threads + lane_count - 1) / lane_count);
-    for (auto& wave : waves_) wave = std::make_unique<Wave>();
-    const std::uint64_t preload = (launch.kernel->kernarg_preload & 0x7f) != 0 ? 256 : 0;
-    entry_ = launch.module->program->entry(launch.kernel->entry + preload);
-    if (entry_ == nullptr) throw std::runtime_error("no instruction starts at the entry of `" + launch.kernel->name + "`");
-  }
-
-  void run(std::array<std::uint32_t, 3> id) {
-    group_.id = id;
-    group_.lds.assign((launch_.kernel->lds_size + launch_.dynamic_lds + 3) / 4, poison);
-    for (std::uint32_t i = 0; i < waves_.size(); ++i) start(*waves_[i], i);
-    for (bool alive = true; alive;) {
-      alive = false;
-      for (auto& wave : waves_) {
-        if (wave->state == State::ended) continue;
-        wave->state = State::running; // all have come to the barrier, or this is the start
-        run(*wave);
-        alive = alive || wave->state == State::barrier;
-      }
-    }
-  }
-
- private:
-  void run(Wave& wave) {
-    const std::uint64_t limit = launch_.most_instructions == 0 ? ~0ull : launch_.most_instructions;
-    while (wave.state == State::running) {
-      const Op* op = wave.next;
-      wave.next = op + 1;
-      op->run(wave, *op);
-      if (++wave.instructions >= limit) fail_at(*op, "a wave came to the limit of " + std::to_string(limit) + " instructions");
-    }
-  }
-
-  void start(Wave& wave, std::uint32_t index) {
-    std::fill_n(&wave.vgpr[0][0], sizeof wave.vgpr / 4, poison);
-    std::fill(std::begin(wave.sgpr), std::end(wave.sgpr), poison);
-    wave.scc = false;
-    wave.state = State::running;
-    wave.next = entry_;
-    wave.group = &group_;
-    wave.index = index;
-    wave.instructions = 0;
-    wave.set_pair(code_vcc, 0);
-    scalars(wave);
-    thread_ids(wave);
-  }
-
-  void scalars(Wave& wave) {
-    const Kernel& kernel = *launch_.kernel;
-    unsigned at = 0;
-    const auto kernarg = reinterpret_cast<std::uint64_t>(kernarg_.data());
-    constexpr unsigned sizes[] = {4, 2, 2, 2, 2, 2, 1};
-    for (unsigned bit = 0; bit < std::size(sizes); ++bit) {
-      if ((kernel.properties >> bit & 1) == 0) continue;
-      if (bit == 3) wave.set_pair(at, kernarg);
-      else std::fill_n(&wave.sgpr[at], sizes[bit], 0u);
-      at += sizes[bit];
-    }
-    const unsigned count = kernel.kernarg_preload & 0x7fu, offset = kernel.kernarg_preload >> 7;
-    for (unsigned i = 0; i < count && at < 16; ++i, ++at) {
-      if (4 * (offset + i + 1) <= kernarg_.size()) std::memcpy(&wave.sgpr[at], kernarg_.data() + 4 * (offset + i), 4);
-    }
-    // The descriptor counts the user registers too; workgroup ids follow them.
-    at = kernel.rsrc2 >> 1 & 31;
-    for (unsigned i = 0; i < 3; ++i) {
-      if ((kernel.rsrc2 >> (7 + i) & 1) != 0) wave.sgpr[at++] = group_.id[i];
-    }
-  }
-
-  void thread_ids(Wave& wave) {
-    const std::uint64_t threads = std::uint64_t{launch_.block[0]} * launch_.block[1] * launch_.block[2];
-    std::uint64_t exec = 0;
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-      const std::uint64_t flat = std::uint64_t{wave.index} * lane_count + lane;
-      if (flat >= threads) break;
-      exec |= 1ull << lane;
-      const auto x = static_cast<std::uint32_t>(flat % launch_.block[0]);
-      const auto y = static_cast<std::uint32_t>(flat / launch_.block[0] % launch_.block[1]);
-      const auto z = static_cast<std::uint32_t>(flat / launch_.block[0] / launch_.block[1]);
-      wave.vgpr[0][lane] = x | y << 10 | z << 20; // this family packs the three ids into v0
-    }
-    wave.set_pair(code_exec, exec);
-  }
-
-  const Launch& launch_;
-  const std::vector<std::uint8_t>& kernarg_;
-  std::vector<std::unique_ptr<Wave>> waves_;
-  Workgroup group_;
-  const Op* entry_ = nullptr;
-};
 
 unsigned thread_count(const Launch& launch, std::uint64_t blocks) {
   std::uint64_t count = launch.threads;
@@ -164,16 +61,26 @@ unsigned thread_count(const Launch& launch, std::uint64_t blocks) {
 
 } // namespace
 
+std::uint32_t explicit_size(const Kernel& kernel) {
+  std::uint32_t size = 0;
+  for (const Argument& argument : kernel.arguments) {
+    if (!argument.kind.starts_with("hidden_")) size = std::max(size, argument.offset + argument.size);
+  }
+  return size;
+}
+
 void run(const Launch& launch) {
   check(launch);
+  install_fault_handlers();
   const std::vector<std::uint8_t> kernarg = kernarg_segment(launch);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   std::atomic<std::uint64_t> next{0};
+  Interrupt interrupt; // its flag ends the other threads after an error, too
   std::exception_ptr error;
   std::mutex guard;
   const auto work = [&] {
     try {
-      Block block(launch, kernarg);
+      Block block(launch, kernarg, interrupt.flag(), launch.counts);
       for (std::uint64_t i; (i = next.fetch_add(1)) < blocks;) {
         block.run({static_cast<std::uint32_t>(i % launch.grid[0]), static_cast<std::uint32_t>(i / launch.grid[0] % launch.grid[1]),
                    static_cast<std::uint32_t>(i / launch.grid[0] / launch.grid[1])});
@@ -182,6 +89,7 @@ void run(const Launch& launch) {
       const std::lock_guard lock(guard);
       if (!error) error = std::current_exception();
       next = blocks;
+      interrupt.set();
     }
   };
   std::vector<std::thread> helpers;
@@ -192,13 +100,18 @@ void run(const Launch& launch) {
 }
 
 void run_alone(Wave& wave) {
-  constexpr std::uint64_t limit = 10'000'000;
-  while (wave.state != State::ended) {
-    const Op* op = wave.next;
-    wave.next = op + 1;
-    op->run(wave, *op);
-    if (++wave.instructions == limit) fail_at(*op, "the wave doesn't end");
-  }
+  install_fault_handlers();
+  const auto work = [](void* of) {
+    constexpr std::uint64_t limit = 10'000'000;
+    Wave& alone = *static_cast<Wave*>(of);
+    while (alone.state != State::ended) {
+      const Op* op = alone.next;
+      alone.next = op + 1;
+      op->run(alone, *op);
+      if (++alone.instructions == limit) fail_at(*op, "the wave doesn't end");
+    }
+  };
+  if (Fault fault; !run_guarded(work, &wave, fault)) fail_with(fault, wave, *(wave.next - 1));
 }
 
 } // namespace sim

@@ -7,6 +7,8 @@
 
 namespace sim {
 
+struct Counts;
+
 struct Module {
   std::unique_ptr<CodeObject> object;
   std::unique_ptr<Program> program;
@@ -20,6 +22,8 @@ struct Launch {
   std::span<const std::uint8_t> arguments;                    // the explicit ones, as they lie in memory
   unsigned threads = 0;                                       // of this process; 0: one for each processor
   std::uint64_t most_instructions = 0;                        // of one wave; 0: no limit
+  std::uint32_t wave_order = 0;                               // 0: as they are numbered, 1: backwards, else a shuffle's seed
+  Counts* counts = nullptr;                                   // where they are asked for
 };
 
 // One workgroup while it runs.
@@ -27,6 +31,16 @@ struct Workgroup {
   std::array<std::uint32_t, 3> id{};
   std::vector<std::uint32_t> lds; // in dwords
 };
+
+// What ended a launch before its end. Anything else that is wrong is a plain std::runtime_error.
+struct Fault : std::runtime_error {
+  enum class Kind : std::uint8_t { limit, interrupted, memory } kind;
+
+  Fault(Kind its_kind, const std::string& text) : std::runtime_error(text), kind(its_kind) {}
+};
+
+// How many bytes the explicit arguments have, up to the end of the last.
+std::uint32_t explicit_size(const Kernel& kernel);
 
 // Runs it to its end; throws std::runtime_error with what is wrong and where.
 void run(const Launch& launch);

@@ -1,0 +1,36 @@
+// One workgroup: its waves' first registers, and who of them runs when.
+#pragma once
+
+#include "sim/launch.h"
+
+#include <atomic>
+
+namespace sim {
+
+class Block {
+ public:
+  // `stop` is looked at now and then: once it is set, waves end with a Fault. `counts` may be null.
+  Block(const Launch& launch, const std::vector<std::uint8_t>& kernarg, const std::atomic<bool>& stop, Counts* counts);
+
+  // Runs the workgroup of that number to its end.
+  void run(std::array<std::uint32_t, 3> id);
+
+ private:
+  void order();
+  void run_until_it_waits(Wave& wave);
+  void start(Wave& wave, std::uint32_t index);
+  void scalars(Wave& wave);
+  void thread_ids(Wave& wave);
+
+  const Launch& launch_;
+  const std::vector<std::uint8_t>& kernarg_;
+  const std::atomic<bool>& stop_;
+  Counts* counts_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::vector<Wave*> turns_; // the waves in the order in which they run
+  std::uint64_t seed_;
+  Workgroup group_;
+  const Op* entry_ = nullptr;
+};
+
+} // namespace sim
