@@ -1,5 +1,7 @@
 #include "sim/block.h"
 
+#include "sim/fault.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -24,6 +26,8 @@ Block::Block(const Launch& launch, const std::vector<std::uint8_t>& kernarg, con
     : launch_(launch), kernarg_(kernarg), stop_(stop), counts_(counts), seed_(0) {
   const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   waves_.resize((threads + lane_count - 1) / lane_count);
+  scratch_size_ = (launch.kernel->private_size + 15) / 16 * 16;
+  scratch_.resize(std::size_t{scratch_size_} / 4 * lane_count * waves_.size());
   for (auto& wave : waves_) turns_.push_back((wave = std::make_unique<Wave>()).get());
   const std::uint64_t preload = (launch.kernel->kernarg_preload & 0x7f) != 0 ? 256 : 0;
   entry_ = launch.module->program->entry(launch.kernel->entry + preload);
@@ -33,6 +37,7 @@ Block::Block(const Launch& launch, const std::vector<std::uint8_t>& kernarg, con
 void Block::run(std::array<std::uint32_t, 3> id) {
   group_.id = id;
   group_.lds.assign((launch_.kernel->lds_size + launch_.dynamic_lds + 3) / 4, poison);
+  std::fill(scratch_.begin(), scratch_.end(), poison);
   for (std::uint32_t i = 0; i < waves_.size(); ++i) start(*waves_[i], i);
   const std::uint64_t number = id[0] + std::uint64_t{launch_.grid[0]} * (id[1] + std::uint64_t{launch_.grid[1]} * id[2]);
   seed_ = 0x9e3779b97f4a7c15 * (launch_.wave_order + (number << 20)) | 1;
@@ -63,13 +68,19 @@ void Block::order() {
 void Block::run_until_it_waits(Wave& wave) {
   const std::uint64_t limit = launch_.most_instructions == 0 ? ~0ull : launch_.most_instructions;
   const std::uint64_t end = std::min(limit, wave.instructions + turn);
-  const Op* op = wave.next;
-  while (wave.state == State::running && wave.instructions < end) {
-    op = wave.next;
-    wave.next = op + 1;
-    op->run(wave, *op);
-    ++wave.instructions;
-  }
+  struct Context {
+    Block* block;
+    Wave* wave;
+    std::uint64_t end;
+    const Op* op;
+  } context{this, &wave, end, nullptr};
+  const auto work = [](void* of) {
+    auto* c = static_cast<Context*>(of);
+    c->op = c->block->execute(*c->wave, c->end);
+  };
+  // A memory instruction leaves `next` alone, so it is the one before.
+  if (MemoryFault fault; !run_guarded(work, &context, fault)) fail_with(fault, wave, *(wave.next - 1));
+  const Op* op = context.op;
   if (wave.state != State::running) return;
   if (stop_.load(std::memory_order_relaxed)) {
     throw Fault(Fault::Kind::interrupted, "the launch of `" + launch_.kernel->name + "` was interrupted");
@@ -79,6 +90,18 @@ void Block::run_until_it_waits(Wave& wave) {
   std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(op->in->address));
   throw Fault(Fault::Kind::limit, "`" + launch_.kernel->name + "`: a wave came to the limit of " + std::to_string(limit) +
                                       " instructions, at " + place + "; AOTRITON_SIM_LIMIT sets another, 0 none");
+}
+
+// The last operation that it ran.
+const Op* Block::execute(Wave& wave, std::uint64_t end) {
+  const Op* op = wave.next;
+  while (wave.state == State::running && wave.instructions < end) {
+    op = wave.next;
+    wave.next = op + 1;
+    op->run(wave, *op);
+    ++wave.instructions;
+  }
+  return op;
 }
 
 void Block::start(Wave& wave, std::uint32_t index) {
@@ -91,6 +114,8 @@ void Block::start(Wave& wave, std::uint32_t index) {
   wave.index = index;
   wave.instructions = 0;
   wave.set_pair(code_vcc, 0);
+  wave.scratch_size = scratch_size_;
+  wave.scratch = reinterpret_cast<std::uint8_t*>(scratch_.data()) + std::size_t{index} * scratch_size_ * lane_count;
   scalars(wave);
   thread_ids(wave);
 }
@@ -102,7 +127,9 @@ void Block::scalars(Wave& wave) {
   constexpr unsigned sizes[] = {4, 2, 2, 2, 2, 2, 1};
   for (unsigned bit = 0; bit < std::size(sizes); ++bit) {
     if ((kernel.properties >> bit & 1) == 0) continue;
-    if (bit == 3) wave.set_pair(at, kernarg);
+    if (bit == 0) scratch_descriptor(wave, at);
+    else if (bit == 3) wave.set_pair(at, kernarg);
+    else if (bit == 5) wave.set_pair(at, reinterpret_cast<std::uint64_t>(wave.scratch));
     else std::fill_n(&wave.sgpr[at], sizes[bit], 0u);
     at += sizes[bit];
   }
@@ -115,6 +142,18 @@ void Block::scalars(Wave& wave) {
   for (unsigned i = 0; i < 3; ++i) {
     if ((kernel.rsrc2 >> (7 + i) & 1) != 0) wave.sgpr[at++] = group_.id[i];
   }
+  if ((kernel.rsrc2 >> 10 & 1) != 0) wave.sgpr[at++] = 0; // of the workgroup
+  // Where scratch has no registers of its own: the wave's offset in it. Each wave's descriptor starts at its part.
+  if ((kernel.rsrc2 & 1) != 0 && launch_.module->object->arch == Arch::gfx90a) wave.sgpr[at++] = 0;
+}
+
+// Scratch as a buffer: elements of four bytes, 64 lanes side by side, the lane's number added.
+void Block::scratch_descriptor(Wave& wave, unsigned at) {
+  const auto start = reinterpret_cast<std::uint64_t>(wave.scratch);
+  constexpr std::uint32_t swizzle = 1u << 31, stride_of_64 = 3u << 21, add_lane = 1u << 23, format_32 = 4u << 15 | 4u << 12;
+  wave.set_pair(at, start | std::uint64_t{swizzle} << 32);
+  wave.sgpr[at + 2] = scratch_size_ * lane_count;
+  wave.sgpr[at + 3] = stride_of_64 | add_lane | format_32 | 0xfac; // components in their order
 }
 
 void Block::thread_ids(Wave& wave) {

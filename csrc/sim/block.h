@@ -18,8 +18,10 @@ class Block {
  private:
   void order();
   void run_until_it_waits(Wave& wave);
+  const Op* execute(Wave& wave, std::uint64_t end);
   void start(Wave& wave, std::uint32_t index);
   void scalars(Wave& wave);
+  void scratch_descriptor(Wave& wave, unsigned at);
   void thread_ids(Wave& wave);
 
   const Launch& launch_;
@@ -30,6 +32,8 @@ class Block {
   std::vector<Wave*> turns_; // the waves in the order in which they run
   std::uint64_t seed_;
   Workgroup group_;
+  std::uint32_t scratch_size_ = 0; // for each lane, in bytes
+  std::vector<std::uint32_t> scratch_;
   const Op* entry_ = nullptr;
 };
 

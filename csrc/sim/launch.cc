@@ -1,4 +1,5 @@
 #include "sim/block.h"
+#include "sim/fault.h"
 #include "sim/interrupt.h"
 
 #include <algorithm>
@@ -97,21 +98,6 @@ void run(const Launch& launch) {
   work();
   for (std::thread& helper : helpers) helper.join();
   if (error) std::rethrow_exception(error);
-}
-
-void run_alone(Wave& wave) {
-  install_fault_handlers();
-  const auto work = [](void* of) {
-    constexpr std::uint64_t limit = 10'000'000;
-    Wave& alone = *static_cast<Wave*>(of);
-    while (alone.state != State::ended) {
-      const Op* op = alone.next;
-      alone.next = op + 1;
-      op->run(alone, *op);
-      if (++alone.instructions == limit) fail_at(*op, "the wave doesn't end");
-    }
-  };
-  if (Fault fault; !run_guarded(work, &wave, fault)) fail_with(fault, wave, *(wave.next - 1));
 }
 
 } // namespace sim
