@@ -1,5 +1,6 @@
 #include "api/python_tensors.h"
 
+#include "core/environment.h"
 #include "core/text.h"
 #include "drivers/devices.h"
 
@@ -199,8 +200,7 @@ aotriton_device* memory_device(std::int32_t kind, std::int32_t number) {
 aotriton_device* host_memory_device(aotriton_device* asked) {
   aotriton_device* device = asked;
   if (device == nullptr) {
-    const char* const name = std::getenv("AOTRITON_DEVICE");
-    if (name == nullptr || *name == '\0') return nullptr;
+    if (*core::environment(core::Variable::device) == '\0') return nullptr;
     const core::Result<aotriton_device*> named = drivers::device_of_stream(nullptr);
     if (!named.ok()) return nullptr;
     device = *named;

@@ -3,61 +3,67 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
+#include <string_view>
 
 #include <unistd.h>
 
 namespace aotriton::core {
 namespace {
 
-constexpr std::array kNames{"AOTRITON_DEVICE", "AOTRITON_PACK_PATH"};
-constexpr std::size_t kMost = 256;
+constexpr std::array<std::string_view, 2> kNames{"AOTRITON_DEVICE", "AOTRITON_PACK_PATH"};
 
+// What a thread saw of `environ`: where it lay, which entries are ours, and which was the last.
 struct Seen {
-  std::array<const char*, kMost + 1> entries;  // of `environ`, with the null that ends them
-  std::array<const char*, kNames.size()> values;
-  std::size_t count;  // of the entries with the null; 0: it wasn't looked yet, or there are too many
+  char** environment;  // null: it wasn't looked yet
+  std::size_t count;   // of entries, without the null that ends them
+  const char* last;    // entry; null: there is none
+  struct {
+    std::size_t place;  // of the variable's entry
+    const char* entry;  // null: it isn't set
+    const char* value;
+  } variables[kNames.size()];
 };
 
 // No constructor and no destructor: a thread's first look costs nothing.
 constinit thread_local Seen last_seen{};
 
-// Reads no further than both are the same, so never beyond the end of `environ`.
 bool is_current(const Seen& seen) {
-  const char* const* const now = environ;
-  if (seen.count == 0 || now == nullptr) return false;
-#pragma GCC unroll 8
-  for (std::size_t i = 0; i < seen.count; ++i) {
-    if (now[i] != seen.entries[i]) return false;
+  char** const now = environ;
+  if (seen.environment == nullptr || now != seen.environment) return false;
+  if (now[seen.count] != nullptr || (seen.count != 0 && now[seen.count - 1] != seen.last)) return false;
+  for (const auto& variable : seen.variables) {
+    if (variable.entry != nullptr && now[variable.place] != variable.entry) return false;
   }
   return true;
 }
 
 void look(Seen& seen) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    const char* const value = std::getenv(kNames[i]);
-    seen.values[i] = value == nullptr ? "" : value;
-  }
-  seen.count = 0;
-  for (std::size_t i = 0; environ != nullptr && i <= kMost; ++i) {
-    seen.entries[i] = environ[i];
-    if (environ[i] != nullptr) continue;
-    seen.count = i + 1;
-    return;
+  seen = {};
+  for (auto& variable : seen.variables) variable.value = "";
+  if (environ == nullptr) return;
+  seen.environment = environ;
+  for (; environ[seen.count] != nullptr; ++seen.count) {
+    const std::string_view entry = seen.last = environ[seen.count];
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      const std::size_t length = kNames[i].size();
+      auto& variable = seen.variables[i];  // the first entry of a name counts
+      if (variable.entry != nullptr || !entry.starts_with(kNames[i]) || entry.size() == length || entry[length] != '=') continue;
+      variable = {seen.count, entry.data(), entry.data() + length + 1};
+    }
   }
 }
 
 }  // namespace
 
 const char* environment(Variable variable) {
-  Seen* seen = &last_seen;
-  asm("" : "+r"(seen));  // GCC forgets what it holds, and asks for the thread's memory again in each turn of the loop
-  if (!is_current(*seen)) look(*seen);
-  return seen->values[static_cast<std::size_t>(variable)];
+  Seen& seen = last_seen;
+  if (!is_current(seen)) look(seen);
+  return seen.variables[static_cast<std::size_t>(variable)].value;
 }
 
 const char* environment_just_seen(Variable variable) {
   const Seen& seen = last_seen;
-  return seen.count != 0 ? seen.values[static_cast<std::size_t>(variable)] : environment(variable);
+  return seen.environment != nullptr ? seen.variables[static_cast<std::size_t>(variable)].value : environment(variable);
 }
 
 }  // namespace aotriton::core

@@ -19,7 +19,7 @@ std::uint64_t Key::hash() const {
   std::uint64_t sum = 0, place = kStep;
   for (std::size_t i = 0; i + 1 < size_; i += 2, place += kStep) sum += mix(words_[i] ^ place, words_[i + 1] + place);
   if (size_ % 2 != 0) sum += mix(words_[size_ - 1] ^ place, place);
-  return mix(sum, kStep);
+  return mix(sum, kStep) | 1;  // 0 means nothing
 }
 
 Memo& Memo::of_this_thread() { return memo; }
@@ -27,8 +27,10 @@ Memo& Memo::of_this_thread() { return memo; }
 const Prepared* Memo::find(const Key& key) {
   if (unused_ || !key.sound()) return nullptr;
   const std::uint64_t hash = key.hash();
-  for (const Entry& entry : sets_[hash % kSets]) {
-    if (entry.hash != hash || !key.is(entry.words.data(), entry.size)) continue;
+  const std::size_t set = hash / 2 % kSets;
+  for (std::size_t way = 0; way < kWays; ++way) {
+    const Entry& entry = sets_[set][way];
+    if (hashes_[set][way] != hash || !key.is(entry.words.data(), entry.size)) continue;
     hits_ += 1;
     return &entry.launch;
   }
@@ -38,13 +40,14 @@ const Prepared* Memo::find(const Key& key) {
 void Memo::keep(const Key& key, const Prepared& launch) {
   if (unused_ || !key.sound() || !launch.ready()) return;
   const std::uint64_t hash = key.hash();
-  const std::size_t set = hash % kSets;
-  for (const Entry& entry : sets_[set]) {
-    if (key.is(entry.words.data(), entry.size)) return;
+  const std::size_t set = hash / 2 % kSets;
+  for (std::size_t way = 0; way < kWays; ++way) {
+    if (hashes_[set][way] == hash && key.is(sets_[set][way].words.data(), sets_[set][way].size)) return;
   }
-  Entry& entry = sets_[set][next_[set]];
-  next_[set] = static_cast<std::uint8_t>((next_[set] + 1) % kWays);
-  entry.hash = hash;
+  const std::size_t way = next_[set];
+  Entry& entry = sets_[set][way];
+  next_[set] = static_cast<std::uint8_t>((way + 1) % kWays);
+  hashes_[set][way] = hash;
   entry.size = key.size();
   std::copy_n(key.words(), key.size(), entry.words.begin());
   std::construct_at(&entry.launch, launch);

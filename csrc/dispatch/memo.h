@@ -98,8 +98,7 @@ class Memo {
   struct Entry {
     constexpr Entry() {}
 
-    std::uint64_t hash = 0;
-    std::uint64_t size = 0;  // of the key; 0: nothing is here
+    std::uint64_t size = 0;  // of the key
     std::array<std::uint64_t, Key::kMost> words{};
     union {
       char nothing = 0;
@@ -107,6 +106,8 @@ class Memo {
     };
   };
 
+  // Hashes of the keys apart from all else, a set's side by side: a look at a set is one at one line of the cache.
+  std::array<std::array<std::uint64_t, kWays>, kSets> hashes_{};  // 0: nothing is there
   std::array<std::array<Entry, kWays>, kSets> sets_{};
   std::array<std::uint8_t, kSets> next_{};  // to be replaced, by set
   std::uint64_t hits_ = 0;

@@ -55,12 +55,14 @@ TEST(the_environment_is_what_getenv_says) {
   std::mt19937 engine(3);
   const auto one_of = [&](auto... all) { return std::array{all...}[engine() % sizeof...(all)]; };
   for (int i = 0; i < 3000; ++i) {
-    const char* const name = one_of("AOTRITON_PACK_PATH", "AOTRITON_DEVICE", "AOTRITON_TEST_A", "AOTRITON_TEST_B");
-    switch (engine() % 5) {
-      case 0: unsetenv(name); break;
-      case 1: putenv(own); break;
-      case 2: std::strcpy(std::strchr(own, '=') + 1, one_of("a", "given", "b")); break;
-      default: setenv(name, one_of("", "x", "y"), 1);
+    for (unsigned changes = 1 + engine() % 3; changes > 0; --changes) {
+      const char* const name = one_of("AOTRITON_PACK_PATH", "AOTRITON_DEVICE", "AOTRITON_TEST_A", "AOTRITON_TEST_B");
+      switch (engine() % 5) {
+        case 0: unsetenv(name); break;
+        case 1: putenv(own); break;
+        case 2: std::strcpy(std::strchr(own, '=') + 1, one_of("a", "given", "b")); break;
+        default: setenv(name, one_of("", "x", "y"), 1);
+      }
     }
     for (const auto& [variable, text] : {std::pair{core::Variable::device, "AOTRITON_DEVICE"},
                                          {core::Variable::pack_path, "AOTRITON_PACK_PATH"}}) {
