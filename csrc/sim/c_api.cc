@@ -2,11 +2,14 @@
 #include "sim/sim.h"
 
 #include "sim/launch.h"
+#include "sim/settings.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace {
+
+constexpr std::uint32_t scratch_size = 256; // for each lane of a wave by itself
 
 // Code by itself as a module, s_endpgm behind it.
 sim::Module module_of(sim::Arch arch, std::span<const std::uint8_t> code) {
@@ -68,6 +71,7 @@ extern "C" int sim_launch(sim_module* module, const char* kernel, const uint32_t
   launch.dynamic_lds = dynamic_lds;
   launch.arguments = {static_cast<const std::uint8_t*>(args), args_size};
   try {
+    sim::apply_environment(launch);
     sim::run(launch);
     return 1;
   } catch (const std::exception& wrong) {
@@ -107,6 +111,9 @@ extern "C" int sim_execute(const char* arch, const void* code, size_t size, sim_
     std::memcpy(wave->sgpr, state->sgpr, sizeof state->sgpr);
     wave->scc = state->scc != 0;
     wave->group = &group;
+    std::vector<std::uint8_t> scratch(std::size_t{scratch_size} * sim::lane_count);
+    wave->scratch = scratch.data();
+    wave->scratch_size = scratch_size;
     wave->next = module.program->entry(0);
     sim::run_alone(*wave);
     std::memcpy(state->vgpr, wave->vgpr, sizeof state->vgpr);

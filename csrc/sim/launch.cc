@@ -3,7 +3,6 @@
 #include "sim/interrupt.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -36,26 +35,8 @@ std::vector<std::uint8_t> kernarg_segment(const Launch& launch) {
   return segment;
 }
 
-void check(const Launch& launch) {
-  const Kernel& kernel = *launch.kernel;
-  const auto fail = [&](const std::string& what) { throw std::runtime_error("launch of `" + kernel.name + "`: " + what); };
-  std::uint64_t threads = 1, blocks = 1;
-  for (unsigned i = 0; i < 3; ++i) {
-    if (launch.grid[i] == 0 || launch.block[i] == 0) fail("the grid and the block need one at least in each direction");
-    threads *= launch.block[i];
-    if (threads > kernel.max_threads) fail("more threads than the kernel takes, " + std::to_string(kernel.max_threads));
-    blocks *= launch.grid[i];
-    if (blocks >= 1ull << 31) fail("more than 2^31 - 1 blocks");
-  }
-  if (const std::uint32_t size = explicit_size(kernel); launch.arguments.size() != size) {
-    fail("arguments of " + std::to_string(launch.arguments.size()) + " bytes, the kernel has " + std::to_string(size));
-  }
-  if (std::uint64_t{kernel.lds_size} + launch.dynamic_lds > 160 * 1024) fail("more LDS than there is");
-}
-
 unsigned thread_count(const Launch& launch, std::uint64_t blocks) {
   std::uint64_t count = launch.threads;
-  if (const char* text = std::getenv("AOTRITON_SIM_THREADS"); count == 0 && text != nullptr) count = std::strtoul(text, nullptr, 10);
   if (count == 0) count = std::max(1u, std::thread::hardware_concurrency());
   return static_cast<unsigned>(std::min<std::uint64_t>({count, blocks, 256}));
 }
@@ -70,8 +51,26 @@ std::uint32_t explicit_size(const Kernel& kernel) {
   return size;
 }
 
+std::string why_not(const Launch& launch) {
+  const Kernel& kernel = *launch.kernel;
+  const auto because = [&](const std::string& what) { return "launch of `" + kernel.name + "`: " + what; };
+  std::uint64_t threads = 1, blocks = 1;
+  for (unsigned i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0 || launch.block[i] == 0) return because("the grid and the block need one at least in each direction");
+    threads *= launch.block[i];
+    if (threads > kernel.max_threads) return because("more threads than the kernel takes, " + std::to_string(kernel.max_threads));
+    blocks *= launch.grid[i];
+    if (blocks >= 1ull << 31) return because("more than 2^31 - 1 blocks");
+  }
+  if (const std::uint32_t size = explicit_size(kernel); launch.arguments.size() != size) {
+    return because("arguments of " + std::to_string(launch.arguments.size()) + " bytes, the kernel has " + std::to_string(size));
+  }
+  if (std::uint64_t{kernel.lds_size} + launch.dynamic_lds > 160 * 1024) return because("more LDS than there is");
+  return {};
+}
+
 void run(const Launch& launch) {
-  check(launch);
+  if (const std::string what = why_not(launch); !what.empty()) throw std::runtime_error(what);
   install_fault_handlers();
   const std::vector<std::uint8_t> kernarg = kernarg_segment(launch);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];

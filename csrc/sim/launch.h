@@ -42,6 +42,9 @@ struct Fault : std::runtime_error {
 // How many bytes the explicit arguments have, up to the end of the last.
 std::uint32_t explicit_size(const Kernel& kernel);
 
+// What is wrong with a launch before it begins; empty where nothing is.
+std::string why_not(const Launch& launch);
+
 // Runs it to its end; throws std::runtime_error with what is wrong and where.
 void run(const Launch& launch);
 

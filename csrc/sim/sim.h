@@ -36,7 +36,7 @@ typedef struct sim_state {
 } sim_state;
 
 /* Runs code to its end in one wave that starts with `state`, and writes back what it left there. The workgroup's LDS is
- * `lds`. The code need not end in s_endpgm. Returns 1 where all is well. */
+ * `lds`; each lane has 256 bytes of scratch, zero at first. The code need not end in s_endpgm. Returns 1 where all is well. */
 SIM_API int sim_execute(const char* arch, const void* code, size_t size, sim_state* state, void* lds, size_t lds_size, char* error,
                 size_t error_size);
 
