@@ -1,28 +1,34 @@
 // How kernels are written: a lambda on one lane's values becomes a loop over 64 lanes. Included by lanes_*.cc only.
 #pragma once
 
+#include "sim/lane_math.h"
 #include "sim/lane_table.h"
 
-#include <bit>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
 namespace sim::SIM_BUILD {
 
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-using f32 = float;
-using f64 = double;
-
 // A bit of a mask operand, and a result with a carry.
 struct Bit { u32 set; };
 template <typename T>
 struct Carry { T value; u32 carry; };
+
+// A half and a brain float: their bits in the low half of a register. As values they are floats.
+struct Half {
+  u32 bits;
+  Half() = default;
+  Half(f32 value) : bits(half_bits(value)) {}
+  operator f32() const { return float_of_half(bits); }
+};
+struct Brain {
+  u32 bits;
+  Brain() = default;
+  Brain(f32 value) : bits(brain_bits(value)) {}
+  operator f32() const { return std::bit_cast<f32>(bits << 16); }
+};
+template <typename T>
+constexpr bool is_short = std::is_same_v<T, Half> || std::is_same_v<T, Brain>;
 
 template <typename T>
 constexpr Type type_of() {
@@ -34,6 +40,8 @@ constexpr Type type_of() {
   else if constexpr (std::is_same_v<T, f64>) return Type::f64;
   else if constexpr (std::is_same_v<T, u16>) return Type::u16;
   else if constexpr (std::is_same_v<T, i16>) return Type::i16;
+  else if constexpr (std::is_same_v<T, Half>) return Type::f16;
+  else if constexpr (std::is_same_v<T, Brain>) return Type::bf16;
   else if constexpr (std::is_same_v<T, Bit>) return Type::bit;
   else return Type::none;
 }
@@ -41,6 +49,11 @@ constexpr Type type_of() {
 template <typename T>
 inline T load(const u32* rows, unsigned lane) {
   if constexpr (std::is_same_v<T, Bit>) return {rows[lane]};
+  else if constexpr (is_short<T>) {
+    T value;
+    value.bits = rows[lane] & 0xffff;
+    return value;
+  }
   else if constexpr (sizeof(T) == 8) return std::bit_cast<T>(rows[lane] | u64{rows[64 + lane]} << 32);
   else if constexpr (sizeof(T) == 2) return std::bit_cast<T>(static_cast<u16>(rows[lane]));
   else return std::bit_cast<T>(rows[lane]);
@@ -52,6 +65,8 @@ inline void store(u32* rows, unsigned lane, T value) {
     const u64 bits = std::bit_cast<u64>(value);
     rows[lane] = static_cast<u32>(bits);
     rows[64 + lane] = static_cast<u32>(bits >> 32);
+  } else if constexpr (is_short<T>) {
+    rows[lane] = value.bits;
   } else if constexpr (sizeof(T) == 2) {
     rows[lane] = std::bit_cast<u16>(value);
   } else {

@@ -1,4 +1,4 @@
-// Vector arithmetic that most kernels begin with: moves, integers of 32 bits, comparisons, float.
+// Vector arithmetic that most kernels begin with: moves, integers of 32 bits, float.
 #include "sim/lanes.h"
 
 namespace sim::SIM_BUILD {
@@ -55,20 +55,6 @@ constexpr LaneEntry table[] = {
     lanes("v_add_f64", [](f64 a, f64 b) { return a + b; }),
     lanes("v_mul_f64", [](f64 a, f64 b) { return a * b; }),
 
-    lanes("v_cmp_lt_i32", [](i32 a, i32 b) { return a < b; }),
-    lanes("v_cmp_eq_i32", [](i32 a, i32 b) { return a == b; }),
-    lanes("v_cmp_le_i32", [](i32 a, i32 b) { return a <= b; }),
-    lanes("v_cmp_gt_i32", [](i32 a, i32 b) { return a > b; }),
-    lanes("v_cmp_ne_i32", [](i32 a, i32 b) { return a != b; }),
-    lanes("v_cmp_ge_i32", [](i32 a, i32 b) { return a >= b; }),
-    lanes("v_cmp_lt_u32", [](u32 a, u32 b) { return a < b; }),
-    lanes("v_cmp_eq_u32", [](u32 a, u32 b) { return a == b; }),
-    lanes("v_cmp_le_u32", [](u32 a, u32 b) { return a <= b; }),
-    lanes("v_cmp_gt_u32", [](u32 a, u32 b) { return a > b; }),
-    lanes("v_cmp_ne_u32", [](u32 a, u32 b) { return a != b; }),
-    lanes("v_cmp_ge_u32", [](u32 a, u32 b) { return a >= b; }),
-    lanes("v_cmp_lt_f32", [](f32 a, f32 b) { return a < b; }),
-    lanes("v_cmp_gt_f32", [](f32 a, f32 b) { return a > b; }),
 };
 
 } // namespace

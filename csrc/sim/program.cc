@@ -23,12 +23,14 @@ std::uint64_t constant_value(const Operand& o, Type type) {
   if (o.reg <= 208) return static_cast<std::uint64_t>(std::int64_t{o.reg <= 192 ? o.reg - 128 : 192 - o.reg});
   const unsigned i = o.reg - 240u;
   if (wide(type)) return std::bit_cast<std::uint64_t>(i == 8 ? one_over_two_pi : double{floats[i]});
+  if (type == Type::bf16) return std::bit_cast<std::uint32_t>(floats[i]) >> 16;
   if (type == Type::f16 || type == Type::u16 || type == Type::i16 || o.constant != Constant::full) return halves[i];
   return std::bit_cast<std::uint32_t>(floats[i]);
 }
 
 std::uint32_t sign_of(Type type) {
-  return type == Type::f16 || type == Type::u16 || type == Type::i16 ? 0x8000u : 0x80000000u;
+  const bool half = type == Type::f16 || type == Type::bf16 || type == Type::u16 || type == Type::i16;
+  return half ? 0x8000u : 0x80000000u;
 }
 
 void run_unknown(Wave&, const Op& op) { fail_at(op, "the simulator doesn't execute this instruction"); }
@@ -49,6 +51,7 @@ void fail_at(const Op& op, const std::string& what) {
 Source make_source(Program& program, const Operand& operand, Type type) {
   Source s;
   s.width = wide(type) ? 2 : 1;
+  s.type = type;
   s.neg = operand.neg;
   s.abs = operand.abs;
   if (s.neg || s.abs) s.sign_bit = sign_of(type);

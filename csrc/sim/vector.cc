@@ -1,47 +1,67 @@
-// Vector instructions: operands, modifiers and masks around the kernels.
-#include "sim/wave.h"
+// Vector instructions: which kernel an instruction runs on what operands, and the quick way around it.
+#include "sim/vector.h"
 
 #include <unordered_map>
 
 namespace sim {
-
-const LaneEntry* find_lanes(std::string_view name) {
-  static const std::unordered_map<std::string_view, const LaneEntry*> all = [] {
-    std::unordered_map<std::string_view, const LaneEntry*> map;
-#ifdef SIM_HAS_AVX2
-    const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-    const auto table = fast ? avx2::lanes_basic() : plain::lanes_basic();
-#else
-    const auto table = plain::lanes_basic();
-#endif
-    for (const LaneEntry& entry : table) map.emplace(entry.name, &entry);
-    return map;
-  }();
-  const auto found = all.find(name);
-  return found == all.end() ? nullptr : found->second;
-}
-
 namespace {
 
-struct alignas(64) Row64 {
-  std::uint32_t lane[lane_count];
-};
+bool processor_is_fast() {
+#ifdef SIM_HAS_AVX2
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+#else
+  return false;
+#endif
+}
+
+std::unordered_map<std::string_view, const LaneEntry*> all_lanes() {
+  std::unordered_map<std::string_view, const LaneEntry*> map;
+  [[maybe_unused]] const bool fast = processor_is_fast();
+  const auto add = [&](std::span<const LaneEntry> table) {
+    for (const LaneEntry& entry : table) map.emplace(entry.name, &entry);
+  };
+#ifdef SIM_HAS_AVX2
+#define SIM_ADD(name) add(fast ? avx2::lanes_##name() : plain::lanes_##name());
+#else
+#define SIM_ADD(name) add(plain::lanes_##name());
+#endif
+  SIM_LANE_TABLES(SIM_ADD)
+#undef SIM_ADD
+  return map;
+}
 
 void spread(std::uint32_t* row, std::uint32_t value) {
   for (unsigned i = 0; i < lane_count; ++i) row[i] = value;
 }
 
-// The rows of a source; `room` takes them where they have to be made.
+} // namespace
+
+const LaneEntry* find_lanes(std::string_view name) {
+  static const std::unordered_map<std::string_view, const LaneEntry*> all = all_lanes();
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
+}
+
+const MaskKernels& mask_kernels() {
+#ifdef SIM_HAS_AVX2
+  static const MaskKernels& chosen = processor_is_fast() ? avx2::masks() : plain::masks();
+#else
+  static const MaskKernels& chosen = plain::masks();
+#endif
+  return chosen;
+}
+
+const std::uint32_t* plain_rows(const Wave& wave, const Source& s, Row64* room) {
+  if (s.kind == Source::Kind::vector) return wave.vgpr[s.reg];
+  if (s.kind == Source::Kind::constant) return s.lanes;
+  const std::uint64_t value = scalar_value(wave, s);
+  spread(room[0].lane, static_cast<std::uint32_t>(value));
+  if (s.width == 2) spread(room[1].lane, static_cast<std::uint32_t>(value >> 32));
+  return room[0].lane;
+}
+
 const std::uint32_t* rows_of(const Wave& wave, const Source& s, Row64* room) {
-  const std::uint32_t* rows = s.lanes;
-  if (s.kind == Source::Kind::vector) {
-    rows = wave.vgpr[s.reg];
-  } else if (s.kind == Source::Kind::scalar) {
-    const std::uint64_t value = scalar_value(wave, s);
-    spread(room[0].lane, static_cast<std::uint32_t>(value));
-    if (s.width == 2) spread(room[1].lane, static_cast<std::uint32_t>(value >> 32));
-    rows = room[0].lane;
-  }
+  const std::uint32_t* rows = plain_rows(wave, s, room);
   if (s.sign_bit == 0) return rows;
   const unsigned last = s.width - 1u;
   if (last == 1) std::memmove(room[0].lane, rows, sizeof(Row64));
@@ -50,43 +70,25 @@ const std::uint32_t* rows_of(const Wave& wave, const Source& s, Row64* room) {
   return room[0].lane;
 }
 
-std::uint64_t gather(const std::uint32_t* bits) {
-  std::uint64_t mask = 0;
-  for (unsigned i = 0; i < lane_count; ++i) mask |= std::uint64_t{bits[i]} << i;
-  return mask;
+unsigned registers(Type type) {
+  if (type == Type::none || type == Type::bit) return 0;
+  return type == Type::u64 || type == Type::i64 || type == Type::f64 ? 2 : 1;
 }
 
-void scatter(std::uint32_t* bits, std::uint64_t mask) {
-  for (unsigned i = 0; i < lane_count; ++i) bits[i] = static_cast<std::uint32_t>(mask >> i & 1);
+Source constant_source(Program& program, std::uint32_t value) {
+  Operand operand;
+  operand.kind = Kind::immediate;
+  operand.value = value;
+  return make_source(program, operand, Type::u32);
 }
 
-template <typename T>
-void scale_and_clamp(std::uint32_t* row, const Op& op) {
-  constexpr float factors[] = {1.0f, 2.0f, 4.0f, 0.5f};
-  for (unsigned i = 0; i < lane_count; ++i) {
-    T value;
-    std::uint64_t bits = row[i] | (sizeof(T) == 8 ? std::uint64_t{row[lane_count + i]} << 32 : 0);
-    std::memcpy(&value, &bits, sizeof value);
-    value *= static_cast<T>(factors[op.omod]);
-    if (op.clamp) value = value > 0 ? (value < 1 ? value : 1) : 0;
-    bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    row[i] = static_cast<std::uint32_t>(bits);
-    if (sizeof(T) == 8) row[lane_count + i] = static_cast<std::uint32_t>(bits >> 32);
-  }
-}
+namespace {
 
-// Writes the lanes of `mask` only.
-void blend(std::uint32_t* to, const std::uint32_t* from, unsigned width, std::uint64_t mask) {
-  alignas(64) std::uint32_t bits[lane_count];
-  scatter(bits, mask);
-  for (unsigned row = 0; row < width; ++row, to += lane_count, from += lane_count) {
-    for (unsigned i = 0; i < lane_count; ++i) to[i] = bits[i] != 0 ? from[i] : to[i];
-  }
-}
-
+// Values without modifiers of the result, in the usual mode.
+template <bool gives_bits>
 void run_vector(Wave& wave, const Op& op) {
-  Row64 room[4][2], result[2], bits;
+  if (unusual(wave)) return run_general(wave, op);
+  Row64 room[4][most_width], result[most_width], bits;
   Rows rows{};
   for (unsigned i = 0; i < op.source_count; ++i) rows.in[i] = rows_of(wave, op.source[i], room[i]);
   if (op.mask_in != no_mask) {
@@ -95,71 +97,151 @@ void run_vector(Wave& wave, const Op& op) {
   }
   rows.bits = bits.lane;
   const std::uint64_t exec = wave.exec();
-  const bool modified = op.clamp || op.omod != 0, whole = exec == ~0ull && !modified;
+  const bool whole = exec == ~0ull;
   rows.out = whole && op.out_width != 0 ? wave.vgpr[op.out] : result[0].lane;
   op.lanes(rows);
-  if (op.out_width != 0 && !whole) {
-    if (modified && op.out_type == Type::f32) scale_and_clamp<float>(result[0].lane, op);
-    if (modified && op.out_type == Type::f64) scale_and_clamp<double>(result[0].lane, op);
+  if (op.out_width != 0 && !whole) blend(wave.vgpr[op.out], result[0].lane, op.out_width, exec);
+  if constexpr (gives_bits) {
+    const std::uint64_t mask = gather(bits.lane) & exec;
+    wave.set_pair(op.mask_out, mask);
+    if (op.exec_too) wave.set_pair(code_exec, mask);
+  }
+}
+
+// Vector registers and constants without modifiers, a register as the result.
+template <unsigned count>
+void run_direct(Wave& wave, const Op& op) {
+  if (unusual(wave)) return run_general(wave, op);
+  Rows rows{};
+  for (unsigned i = 0; i < count; ++i) {
+    const Source& s = op.source[i];
+    rows.in[i] = s.kind == Source::Kind::vector ? wave.vgpr[s.reg] : s.lanes;
+  }
+  const std::uint64_t exec = wave.exec();
+  if (exec == ~0ull) {
+    rows.out = wave.vgpr[op.out];
+    op.lanes(rows);
+  } else {
+    Row64 result[most_width];
+    rows.out = result[0].lane;
+    op.lanes(rows);
     blend(wave.vgpr[op.out], result[0].lane, op.out_width, exec);
   }
-  if (op.mask_out != no_mask) wave.set_pair(op.mask_out, gather(bits.lane) & exec);
 }
 
-void run_readfirstlane(Wave& wave, const Op& op) {
-  const std::uint64_t exec = wave.exec();
-  const unsigned lane = exec == 0 ? 0 : static_cast<unsigned>(__builtin_ctzll(exec));
-  wave.sgpr[op.out] = wave.vgpr[op.source[0].reg][lane];
+bool is_direct(const Op& op) {
+  if (op.mask_in != no_mask || op.mask_out != no_mask || op.out_width == 0) return false;
+  for (unsigned i = 0; i < op.source_count; ++i) {
+    if (op.source[i].kind == Source::Kind::scalar || op.source[i].sign_bit != 0) return false;
+  }
+  return true;
 }
 
-unsigned registers(Type type) {
-  if (type == Type::none || type == Type::bit) return 0;
-  return type == Type::u64 || type == Type::i64 || type == Type::f64 ? 2 : 1;
+bool is_short(Type type) { return type == Type::f16 || type == Type::bf16 || type == Type::u16 || type == Type::i16; }
+bool is_float(Type type) { return type == Type::f16 || type == Type::f32 || type == Type::f64; }
+
+// The kernel of an instruction: with clamp a saturating one, where there is one; of 8-bit floats the architecture's.
+const LaneEntry* entry_of(const Instruction& in) {
+  std::string name(in.row->name);
+  if (name.starts_with("v_cmpx_")) name.erase(5, 1);
+  if (in.mods.clamp) {
+    if (const LaneEntry* found = find_lanes(name + ":clamp")) return found;
+  }
+  if (in.arch == Arch::gfx942) {
+    if (const LaneEntry* found = find_lanes(name + ":old")) return found;
+  }
+  return find_lanes(name);
+}
+
+// A clamp that is no kernel's and no float's has no meaning that is known, except where nothing is left to clamp.
+bool clamp_is_known(const Instruction& in, const LaneEntry& entry) {
+  if (!in.mods.clamp || is_float(entry.out) || entry.name.ends_with(":clamp") || in.row->format == Format::VOPC) return true;
+  const std::string_view name = in.row->name;
+  if (name.starts_with("v_cmp")) return true; // asks for exceptions
+  return !(name.starts_with("v_cvt_pk_") && name.ends_with("_f32")) && !name.starts_with("v_cvt_pkrtz") && name != "v_pack_b32_f16";
+}
+
+// Which sources and whether the result are upper halves; false where a bit has no meaning that is known.
+bool choose_halves(Op& op, const LaneEntry& entry) {
+  const Instruction& in = *op.in;
+  if (in.row->format != Format::VOP3) return true;
+  for (unsigned i = 0; i < 3; ++i) {
+    if ((in.mods.op_sel >> i & 1) == 0) continue;
+    if (i >= op.source_count || !is_short(op.source[i].type)) return false;
+    op.upper = static_cast<std::uint8_t>(op.upper | 1u << i);
+  }
+  if (in.mods.op_sel >> 3 != 0) {
+    if (!is_short(entry.out)) return false;
+    op.upper = static_cast<std::uint8_t>(op.upper | 8);
+  }
+  return true;
+}
+
+// Results of 16 bits clear the upper half, but for the instructions that came with gfx9, and those with an accumulator.
+bool keeps_other_half(const Instruction& in, const LaneEntry& entry) {
+  if (!is_short(entry.out)) return false;
+  if (in.row->format == Format::VOP3 && (in.row->modifiers & sel3) != 0) return true;
+  return in.row->name == "v_mac_f16" || in.row->name == "v_madmk_f16" || in.row->name == "v_madak_f16";
+}
+
+// The sources in the order of the text, then the old result and the mask where the kernel takes them.
+bool bind_sources(Program& program, Op& op, const LaneEntry& entry) {
+  const Instruction& in = *op.in;
+  const Operand* mask = nullptr;
+  for (std::size_t i = 0; i < in.operand_count && op.source_count < entry.count; ++i) {
+    const Operand& o = in.operands[i];
+    if (o.field != Field::src0 && o.field != Field::src1 && o.field != Field::src2 && o.field != Field::literal) continue;
+    const Type type = entry.in[op.source_count];
+    if (type == Type::bit) {
+      mask = &o;
+      break;
+    }
+    op.source[op.source_count++] = make_source(program, o, type);
+  }
+  if (op.source_count < entry.count && entry.in[op.source_count] == Type::bit) {
+    op.mask_in = mask != nullptr ? mask->reg : static_cast<std::uint16_t>(code_vcc);
+    return true;
+  }
+  if (in.row->name.starts_with("v_bitop3")) op.source[op.source_count++] = constant_source(program, in.mods.abid);
+  if (op.source_count + 1 == entry.count) {
+    Operand old = *in.find(Field::vdst);
+    op.source[op.source_count++] = make_source(program, old, entry.in[entry.count - 1]);
+  }
+  return op.source_count == entry.count;
+}
+
+void bind_results(Op& op, const LaneEntry& entry) {
+  const Instruction& in = *op.in;
+  op.out_type = entry.out;
+  op.out_width = static_cast<std::uint8_t>(registers(entry.out));
+  const Operand* out = in.find(Field::vdst);
+  if (op.out_width != 0) op.out = vector_register(*out);
+  if (!entry.gives_bits) return;
+  const Operand* pair = entry.out == Type::none && out != nullptr ? out : in.find(Field::sdst);
+  if (pair == nullptr) pair = in.find(Field::vcc);
+  op.mask_out = pair != nullptr ? pair->reg : static_cast<std::uint16_t>(code_vcc);
+  op.exec_too = in.row->name.starts_with("v_cmpx_");
 }
 
 } // namespace
 
 bool bind_vector(Program& program, Op& op) {
+  constexpr Run direct[] = {run_direct<0>, run_direct<1>, run_direct<2>, run_direct<3>, run_direct<4>};
   const Instruction& in = *op.in;
-  if (in.form != Form::plain) return false;
-  if (in.row->name == "v_readfirstlane_b32") {
-    op.source[0] = make_source(program, *in.find(Field::src0), Type::u32);
-    op.out = in.find(Field::vdst)->reg;
-    op.run = run_readfirstlane;
-    return op.source[0].kind == Source::Kind::vector;
-  }
-  if (in.row->name == "v_nop") {
-    op.run = [](Wave&, const Op&) {};
-    return true;
-  }
-  const LaneEntry* entry = find_lanes(in.row->name);
+  if (bind_moves(program, op) || bind_packed(program, op)) return true;
+  const LaneEntry* entry = entry_of(in);
   if (entry == nullptr) return false;
-  const bool modified = in.mods.clamp || in.mods.omod != 0;
-  if (in.mods.op_sel != 0 || (modified && entry->out != Type::f32 && entry->out != Type::f64)) return false;
-  op.run = run_vector;
+  if (entry->out == Type::wide) return bind_whole(program, op, *entry);
+  if (!clamp_is_known(in, *entry) || !bind_sources(program, op, *entry) || !choose_halves(op, *entry)) return false;
+  bind_results(op, *entry);
   op.lanes = entry->run;
-  op.clamp = in.mods.clamp;
-  op.omod = in.mods.omod;
-  op.out_type = entry->out;
-  op.out_width = static_cast<std::uint8_t>(registers(entry->out));
-  const Operand* out = in.find(Field::vdst);
-  if (op.out_width != 0) op.out = vector_register(*out);
-  if (entry->gives_bits) {
-    const Operand* pair = entry->out == Type::none && out != nullptr ? out : in.find(Field::sdst);
-    op.mask_out = pair != nullptr ? pair->reg : static_cast<std::uint16_t>(code_vcc);
-  }
-  for (const Field field : {Field::src0, Field::src1, Field::src2, Field::vdst}) {
-    const Operand* o = in.find(field);
-    if (o == nullptr || op.source_count == entry->count) break;
-    const Type type = entry->in[op.source_count];
-    if (type == Type::bit) break;
-    op.source[op.source_count++] = make_source(program, *o, type);
-  }
-  if (op.source_count < entry->count) {
-    if (entry->in[op.source_count] != Type::bit) return false;
-    const Operand* pair = in.find(Field::src2);
-    op.mask_in = pair != nullptr ? pair->reg : static_cast<std::uint16_t>(code_vcc);
-  }
+  op.clamp = in.mods.clamp && is_float(entry->out);
+  op.omod = is_float(entry->out) ? in.mods.omod : 0;
+  op.keeps_half = keeps_other_half(in, *entry);
+  const bool special = in.form != Form::plain || op.clamp || op.omod != 0 || op.upper != 0 || op.keeps_half;
+  if (special) op.run = run_general;
+  else if (is_direct(op)) op.run = direct[op.source_count];
+  else op.run = op.mask_out != no_mask ? run_vector<true> : run_vector<false>;
   return true;
 }
 

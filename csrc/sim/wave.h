@@ -14,6 +14,12 @@ namespace sim {
 constexpr unsigned lane_count = 64;
 constexpr unsigned code_flat_scratch = 102, code_vcc = 106, code_m0 = 124, code_exec = 126;
 
+// The register MODE: rounding of f32 and of f16 and f64, whether denormals are kept, what a clamp makes of NaN, IEEE's
+// minima, and whether vector registers are counted from m0.
+constexpr std::uint32_t mode_usual = 0x3f0, mode_clamps_nan = 1 << 8, mode_ieee = 1 << 9, mode_indexed = 1 << 27;
+// The bits that vector arithmetic has to look at beyond what is usual.
+constexpr std::uint32_t mode_matters = 0xff | mode_clamps_nan | mode_indexed;
+
 struct Workgroup;
 struct Op;
 struct Matrix;
@@ -31,6 +37,7 @@ struct alignas(64) Wave {
   const Op* next = nullptr;      // what runs after the current operation
   Workgroup* group = nullptr;
   std::uint32_t index = 0;       // within the workgroup
+  std::uint32_t mode = mode_usual; // the hardware register MODE
   std::uint64_t instructions = 0;
   std::uint8_t* scratch = nullptr; // memory of its own,
   std::uint32_t scratch_size = 0;  // so many bytes for each lane
@@ -52,6 +59,7 @@ struct Source {
   const std::uint32_t* lanes = nullptr; // a constant, spread over the lanes, `width` rows
   std::uint64_t value = 0;              // a constant, for scalar operations
   std::uint32_t sign_bit = 0;           // of the last register; 0: the source has no modifiers
+  Type type = Type::u32;
   bool neg = false, abs = false;
 };
 
@@ -67,8 +75,10 @@ struct Op {
   std::uint16_t out = 0;           // vector register, or for scalar results a code
   std::uint16_t mask_out = no_mask; // code of the scalar pair that takes a comparison's or a carry's bits
   std::uint16_t mask_in = no_mask;  // code of the pair that a select or a carry reads
-  bool clamp = false;
+  bool clamp = false, exec_too = false; // `exec_too`: a comparison that writes EXEC as well
   std::uint8_t omod = 0;
+  std::uint8_t upper = 0;          // bit i: source i is the upper half of its register; 3: the result goes there
+  bool keeps_half = false;         // a result of 16 bits leaves the other half as it was
   Type out_type = Type::u32;
   Source source[4];
   const Op* target = nullptr;      // of branches
