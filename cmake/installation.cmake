@@ -10,6 +10,13 @@ if(TARGET aotriton_record)
   install(TARGETS aotriton_record LIBRARY DESTINATION lib)
 endif()
 install(TARGETS aotriton_sim LIBRARY DESTINATION lib)
+# Under HIP's names in a folder of its own, for programs that are linked against HIP: LD_LIBRARY_PATH=<prefix>/lib/hip-sim
+set(hip_names "${PROJECT_BINARY_DIR}/hip-sim")
+file(MAKE_DIRECTORY "${hip_names}")
+foreach(version "" .5 .6 .7)
+  file(CREATE_LINK "../libaotriton${AOTRITON_NAME_SUFFIX}_sim.so" "${hip_names}/libamdhip64.so${version}" SYMBOLIC)
+endforeach()
+install(DIRECTORY "${hip_names}" DESTINATION lib)
 install(DIRECTORY include/aotriton DESTINATION include FILES_MATCHING PATTERN "*.h")
 install(FILES "${AOTRITON_CONFIG_INCLUDE_DIR}/aotriton/config.h" DESTINATION include/aotriton)
 

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from aotriton.cli.output import print_json, print_table
+from aotriton.errors import AotritonError
+from aotriton.runtime import drivers
 from aotriton.targets import TARGETS
 
 __all__ = ["add", "run"]
@@ -19,17 +21,26 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _simulated() -> set[str]:
+    """The targets that the simulator runs; none where there is no library yet."""
+    try:
+        names = [name for driver in drivers() if driver.name == "sim" for name in driver.devices]
+    except AotritonError:
+        return set()
+    return {name.removeprefix("sim:") for name in names}
+
+
 def run(arguments: argparse.Namespace) -> int:
     """List the targets."""
+    simulated = _simulated()
     if arguments.json:
-        print_json([asdict(target) for target in TARGETS.values()])
+        print_json([asdict(target) | {"simulated": name in simulated} for name, target in TARGETS.items()])
         return 0
-    head = ("target", "family", "pack", "threads of a wave", "shared memory", "tables of")
-    print_table(
-        head,
-        [
-            (t.name, t.family, t.pack, t.warp_size, "any" if t.vendor == "host" else t.shared_memory, t.tables_of)
-            for t in TARGETS.values()
-        ],
-    )
+    head = ("target", "family", "pack", "threads of a wave", "shared memory", "tables of", "simulated")
+    rows = []
+    for t in TARGETS.values():
+        memory = "any" if t.vendor == "host" else t.shared_memory
+        device = f"sim:{t.name}" if t.name in simulated else ""
+        rows.append((t.name, t.family, t.pack, t.warp_size, memory, t.tables_of, device))
+    print_table(head, rows)
     return 0

@@ -2,12 +2,14 @@
 
 #include "core/log.h"
 #include "core/text.h"
+#include "dispatch/extents.h"
 #include "dispatch/parameters.h"
 #include "dispatch/trace.h"
 
 #include <bit>
 #include <cstring>
 #include <chrono>
+#include <optional>
 
 namespace aotriton::dispatch {
 namespace {
@@ -104,6 +106,7 @@ Status PackedKernel::run(std::span<const Value> values, aotriton_stream stream, 
 void PackedKernel::prepare(const Selection& selection, std::span<const Value> values, Prepared& prepared) const {
   // What a descriptor comes to is built for each launch.
   if (selection.signature->descriptors != 0 || !plan_.sees_little_of_addresses) return;
+  if (device_.driver->wants_tensors()) return;
   const Parameters parameters(*selection.signature, values, plan_.index().scratch_parameters());
   if (parameters.size() > Prepared::kMostParameters) return;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -157,7 +160,10 @@ Status PackedKernel::enqueue(const Selection& selection, std::span<const Value> 
     Status status = parameters.encode(*device_.driver, device_.ordinal, plan_, *selection.signature, *selection.image, values);
     if (!status.ok()) return status;
   }
-  Status status = device_.driver->launch(device_.ordinal, launch_of(selection, parameters), stream);
+  drivers::Launch launch = launch_of(selection, parameters);
+  std::optional<Extents> tensors;
+  if (device_.driver->wants_tensors()) launch.tensors = tensors.emplace(*selection.signature, values).all();
+  Status status = device_.driver->launch(device_.ordinal, launch, stream);
   launched = status.ok();
   return launched ? status : named(*selection.functional, *selection.image, status);
 }

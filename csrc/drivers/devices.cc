@@ -20,7 +20,8 @@ using core::Result;
 using core::Status;
 
 constexpr const char* kNames =
-    "hip:N, cuda:N, host, sim:TARGET, record:TARGET, record:TARGET:N and target:TARGET, such as hip:0 or record:gfx942";
+    "hip:N, cuda:N, host, sim:TARGET, sim:TARGET:N, record:TARGET, record:TARGET:N and target:TARGET, such as hip:0 or "
+    "sim:gfx942";
 // What the recording library has of each target, unless a name asks for more.
 constexpr int kRecordDevices = 2;
 constexpr int kMostRecordDevices = 16;
@@ -66,6 +67,12 @@ Status no_such_name(std::string_view name, std::string_view why) {
   return Status(AOTRITON_NO_DEVICE, cat("there is no device '", core::utf8(name), "': ", why, "; devices are called ", kNames));
 }
 
+// What the simulator executes, as `gfx90a, gfx942`; empty of a library that doesn't say.
+std::string simulated_targets(const Library& library) {
+  const auto targets = reinterpret_cast<const char* (*)()>(library.symbol("aotriton_sim_targets"));
+  return targets == nullptr ? std::string() : targets();
+}
+
 // The devices that names beyond hip and cuda opened, and the drivers behind them.
 class Registry {
  public:
@@ -91,8 +98,10 @@ class Registry {
       if (machine->target != wanted.target || left-- > 0) continue;
       return keep(name, aotriton_device{name, *driver, ordinal, *machine});
     }
+    const std::string targets = simulated_targets((*driver)->library());
     return Status(AOTRITON_NO_DEVICE, cat("there is no device ", name, ": ", (*driver)->library().path(),
-                                          " has no such device of target ", wanted.target));
+                                          " has no such device of target ", wanted.target,
+                                          targets.empty() ? "" : cat("; it has ", targets)));
   }
 
  private:
@@ -196,8 +205,9 @@ Result<aotriton_device*> open_known(std::string_view name) {
 Status nothing_here() {
   return Status(AOTRITON_NO_DEVICE,
                 cat("nothing on this machine can run code. HIP: ", hip().reason(), ". CUDA: ", cuda().reason(),
-                    ". Without a GPU a device is asked for by name: AOTRITON_DEVICE=host runs the kernels' sources (from "
-                    "Python, slowly), AOTRITON_DEVICE=record:gfx942 only notes what would be launched"));
+                    ". Without a GPU a device is asked for by name: AOTRITON_DEVICE=sim:gfx942 runs AMD's code on the "
+                    "processor, AOTRITON_DEVICE=host the kernels' sources (from Python, slowly), "
+                    "AOTRITON_DEVICE=record:gfx942 only notes what would be launched"));
 }
 
 void list_driver(core::JsonWriter& json, Backend& backend) {
@@ -217,8 +227,10 @@ void list_pretender(core::JsonWriter& json, const char* kind, std::string_view v
   const Result<Library> library = open_beside(kind);
   json.begin_object().member("driver", kind).member("available", library.ok());
   json.member("reason", library.status().text()).member("library", path).key("devices").begin_array();
+  const std::string simulated = library.ok() ? simulated_targets(*library) + "," : "";
   for (const MachineFacts& facts : kMachines) {
-    if (library.ok() && vendors.find(facts.vendor) != vendors.npos) json.value(cat(kind, ":", facts.target));
+    const bool has = simulated == "," || simulated.find(cat(facts.target, ",")) != simulated.npos;
+    if (library.ok() && has && vendors.find(facts.vendor) != vendors.npos) json.value(cat(kind, ":", facts.target));
   }
   json.end_array().end_object();
 }

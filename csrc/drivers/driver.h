@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,12 @@ struct CodeObject {
   std::string_view label{};   // what errors call it: kernel and functional
 };
 
+// Memory that a tensor lies in.
+struct Extent {
+  const void* address;
+  std::size_t bytes;
+};
+
 struct Launch {
   Function function = nullptr;
   std::array<std::uint32_t, 3> grid{1, 1, 1};
@@ -46,6 +53,7 @@ struct Launch {
   std::uint32_t cluster = 1;  // blocks of a cluster; `grid` counts clusters
   bool dependent = false;     // may start before the kernel before it in the stream has ended
   bool cooperative = false;   // all blocks run at the same time
+  std::span<const Extent> tensors{};  // for drivers that want them: all memory that the arguments lead to
 };
 
 class Driver {
@@ -58,6 +66,8 @@ class Driver {
   virtual core::Result<Function> load(int ordinal, const CodeObject& code) = 0;
   // Enqueues a launch. Never allocates, synchronises or locks, unless it fails.
   virtual core::Status launch(int ordinal, const Launch& launch, aotriton_stream stream) = 0;
+  // Whether launches are to say where the tensors lie. No launch is kept then: each takes the whole way.
+  virtual bool wants_tensors() const { return false; }
   // Builds what code takes for a descriptor. Never allocates, synchronises or locks, unless it fails.
   virtual core::Status encode(int, const TensorMapRequest&, TensorMap&) {
     return core::Status(AOTRITON_UNSUPPORTED, std::string("the driver ") + name() + " has no tensor maps");

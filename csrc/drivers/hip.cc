@@ -40,6 +40,9 @@ struct Api {
                 unsigned block_z, unsigned shared, void* stream, void** parameters, void** extra);
   const char* (*error_name)(int error);
   const char* (*error_string)(int error);
+  // The simulator's own: what there is to say of this thread's last error, and what its next launch may touch.
+  const char* (*last_error)();
+  void (*launch_extents)(const void* const* addresses, const std::size_t* sizes, std::size_t count);
 
   Status bind(const Library& library) {
     return Binder(library)
@@ -58,11 +61,17 @@ struct Api {
         .required(launch, "hipModuleLaunchKernel")
         .required(error_name, "hipGetErrorName")
         .required(error_string, "hipGetErrorString")
+        .optional(last_error, "aotriton_sim_last_error")
+        .optional(launch_extents, "aotriton_sim_launch_extents")
         .status();
   }
 
   static const char* name_of(const void* api, int error) { return static_cast<const Api*>(api)->error_name(error); }
-  static const char* text_of(const void* api, int error) { return static_cast<const Api*>(api)->error_string(error); }
+  static const char* text_of(const void* api, int error) {
+    const auto* hip = static_cast<const Api*>(api);
+    const char* words = hip->last_error != nullptr ? hip->last_error() : "";
+    return *words != '\0' ? words : hip->error_string(error);
+  }
 };
 
 constexpr Vendor kHip{"HIP", "HIP_LAUNCH_BLOCKING=1", "rocgdb", Api::name_of, Api::text_of};
@@ -212,6 +221,8 @@ class HipDriver final : public GpuDriver {
     if (scope.failed().ok()) api_.module_unload(code->module);
   }
 
+  bool wants_tensors() const override { return api_.launch_extents != nullptr; }
+
   Status launch(int ordinal, const Launch& launch, aotriton_stream stream) override {
     // HIP counts work-items of a dimension in 32 bits.
     if (std::uint64_t{launch.grid[0]} * launch.threads > std::numeric_limits<std::uint32_t>::max()) {
@@ -220,6 +231,7 @@ class HipDriver final : public GpuDriver {
     }
     const DeviceScope scope(api_, ordinal);
     if (!scope.failed().ok()) return failures_.status(ordinal, scope.failed());
+    if (api_.launch_extents != nullptr) tell(launch.tensors);
     const auto& code = *static_cast<const HipCode*>(launch.function);
     const auto& [x, y, z] = launch.grid;
     const Failed failed{"hipModuleLaunchKernel", api_.launch(code.function, x, y, z, launch.threads, 1, 1, launch.shared,
@@ -237,7 +249,21 @@ class HipDriver final : public GpuDriver {
       return Status(AOTRITON_INVALID_ARGUMENT, cat("the stream is of ", name(), ":", device, ", and the launch was to go to ",
                                                    name(), ":", ordinal, "; pass a stream of that device"));
     }
+    if (api_.last_error != nullptr) {
+      // A simulated kernel's fault is that launch's own, and nothing is lost by it.
+      return Status(AOTRITON_DRIVER_ERROR, cat("the simulator ended the launch with ", api_.error_name(failed.error), ": ",
+                                               api_.last_error(), grid_text(launch), "; the process can go on"));
+    }
     return failures_.status(ordinal, failed, grid_text(launch));
+  }
+
+  void tell(std::span<const Extent> tensors) const {
+    constexpr std::size_t kMost = 64;
+    std::array<const void*, kMost> addresses;
+    std::array<std::size_t, kMost> sizes;
+    const std::size_t count = tensors.size() <= kMost ? tensors.size() : 0;
+    for (std::size_t i = 0; i < count; ++i) addresses[i] = tensors[i].address, sizes[i] = tensors[i].bytes;
+    api_.launch_extents(addresses.data(), sizes.data(), count);
   }
 
   static const char* why_not_loaded(const Failed& failed) {

@@ -169,6 +169,9 @@ HIP_API void aotriton_sim_configure(const char* target, int count) {
   });
 }
 
+// The targets that there can be devices of.
+HIP_API const char* aotriton_sim_targets() { return "gfx90a, gfx942, gfx950"; }
+
 HIP_API int hipInit(unsigned) { return locked([](State& all) { devices(all); }); }
 HIP_API int hipDriverGetVersion(int* version) { return *version = 60000000, success; }
 HIP_API int hipRuntimeGetVersion(int* version) { return *version = 60000000, success; }
