@@ -10,7 +10,9 @@ from tests.tools.amd_run import State
 
 __all__ = ["ATOMICS", "MOVES", "Lds", "edge_state", "gather", "signed"]
 
-EDGES32 = [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x00000001, 0x80000001, 0x3F800000, 0x7C00FC00]
+_EDGES = np.array(
+    [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x80000001, 0x3F800000, 0x7C00FC00], np.uint32
+)
 Atomic = Callable[[int, int, int, int], int]  # old value, data, second data, bits
 
 
@@ -19,8 +21,10 @@ def signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _float(value: int, bits: int) -> np.floating:
-    return np.array([value], np.uint64 if bits == 64 else np.uint32).view(np.float64 if bits == 64 else np.float32)[0]
+def _float(value: int, bits: int) -> np.float64 | np.float32:
+    if bits == 64:
+        return np.float64(np.array([value], np.uint64).view(np.float64)[0])
+    return np.float32(np.array([value], np.uint32).view(np.float32)[0])
 
 
 def _bits(value: np.floating) -> int:
@@ -42,7 +46,8 @@ def _halves(add: Callable[[int, int], int]) -> Atomic:
 
 def _add_half(a: int, b: int) -> int:
     with np.errstate(all="ignore"):
-        return int((np.array([a], np.uint16).view(np.float16) + np.array([b], np.uint16).view(np.float16)).view(np.uint16)[0])
+        x, y = (np.array([value], np.uint16).view(np.float16) for value in (a, b))
+        return int((x + y).view(np.uint16)[0])
 
 
 def _add_brain(a: int, b: int) -> int:
@@ -103,9 +108,9 @@ def edge_state(seed: int, lds: int = 0) -> State:
     state = State()
     state.vgpr[:] = rng.integers(0, 1 << 32, state.vgpr.shape, np.uint32)
     some = rng.random(state.vgpr.shape) < 0.3
-    state.vgpr[some] = rng.choice(np.array(EDGES32, np.uint32), int(some.sum()))
+    state.vgpr[some] = rng.choice(_EDGES, int(some.sum()))
     state.lds = rng.integers(0, 1 << 32, lds, np.uint32)
-    state.lds[rng.random(lds) < 0.3] = rng.choice(np.array(EDGES32, np.uint32))
+    state.lds[rng.random(lds) < 0.3] = rng.choice(_EDGES)
     return state
 
 

@@ -46,11 +46,13 @@ def check(simulator, arch, line, state, expected_vgpr, expected_lds):
     np.testing.assert_array_equal(left.lds, expected_lds.dwords())
 
 
+# Bytes, whether the sign is extended, which half of the register (None: all of it).
 READS = {
     "ds_read_u8": (1, 0, None), "ds_read_i8": (1, 1, None), "ds_read_u16": (2, 0, None), "ds_read_i16": (2, 1, None),
-    "ds_read_b32": (4, 0, None), "ds_read_b64": (8, 0, None), "ds_read_b96": (12, 0, None), "ds_read_b128": (16, 0, None),
-    "ds_read_u8_d16": (1, 0, 0), "ds_read_u8_d16_hi": (1, 0, 1), "ds_read_i8_d16": (1, 1, 0), "ds_read_i8_d16_hi": (1, 1, 1),
-    "ds_read_u16_d16": (2, 0, 0), "ds_read_u16_d16_hi": (2, 0, 1),
+    "ds_read_b32": (4, 0, None), "ds_read_b64": (8, 0, None), "ds_read_b96": (12, 0, None),
+    "ds_read_b128": (16, 0, None), "ds_read_u8_d16": (1, 0, 0), "ds_read_u8_d16_hi": (1, 0, 1),
+    "ds_read_i8_d16": (1, 1, 0), "ds_read_i8_d16_hi": (1, 1, 1), "ds_read_u16_d16": (2, 0, 0),
+    "ds_read_u16_d16_hi": (2, 0, 1),
 }  # fmt: skip
 
 
@@ -97,7 +99,7 @@ def test_writes(simulator, arch, mask, name):
         for lane in lanes_of(state):
             value = gather(state, base + DATA, lane, max(1, size // 4)) >> shift
             memory.write(int(state.vgpr[ADDRESS, lane]) + offset, size, value)
-        line = f"{name} v{ADDRESS}, {registers(DATA, max(1, size // 4), bank)}" + (f" offset:{offset}" if offset else "")
+        line = f"{name} v{ADDRESS}, {registers(DATA, max(1, size // 4), bank)}" + f" offset:{offset}" * bool(offset)
         check(simulator, arch, line, state, state.vgpr, memory)
 
 
@@ -138,17 +140,18 @@ def test_two_addresses(simulator, arch, mask, bits, far):
             for i in range(dwords):
                 vgpr[OUT + part * dwords + i, lane] = value >> 32 * i & 0xFFFFFFFF
     suffix = suffix.replace("_", "_rtn_")
-    line = f"ds_wrxchg{suffix} {registers(OUT, 2 * dwords)}, v{ADDRESS}, {registers(DATA, dwords)}, {registers(DATA1, dwords)}{text}"
+    data = f"{registers(DATA, dwords)}, {registers(DATA1, dwords)}"
+    line = f"ds_wrxchg{suffix} {registers(OUT, 2 * dwords)}, v{ADDRESS}, {data}{text}"
     check(simulator, arch, line, state, vgpr, memory)
 
 
-# Operation, types, whether it has two data; those from `only` return what was there always.
+# The operation, the letter of its type, how many data it has.
 OPERATIONS = {
-    "add": ("add", "u", 1), "sub": ("sub", "u", 1), "rsub": ("rsub", "u", 1), "inc": ("inc", "u", 1), "dec": ("dec", "u", 1),
-    "min_i": ("smin", "i", 1), "max_i": ("smax", "i", 1), "min_u": ("umin", "u", 1), "max_u": ("umax", "u", 1),
-    "and": ("and", "b", 1), "or": ("or", "b", 1), "xor": ("xor", "b", 1), "mskor": ("mskor", "b", 2),
-    "cmpst_b": ("cmpst", "b", 2), "cmpst_f": ("cmpst_f", "f", 2), "min_f": ("min_f", "f", 1), "max_f": ("max_f", "f", 1),
-    "add_f": ("add_f", "f", 1), "wrxchg": ("swap", "b", 1),
+    "add": ("add", "u", 1), "sub": ("sub", "u", 1), "rsub": ("rsub", "u", 1), "inc": ("inc", "u", 1),
+    "dec": ("dec", "u", 1), "min_i": ("smin", "i", 1), "max_i": ("smax", "i", 1), "min_u": ("umin", "u", 1),
+    "max_u": ("umax", "u", 1), "and": ("and", "b", 1), "or": ("or", "b", 1), "xor": ("xor", "b", 1),
+    "mskor": ("mskor", "b", 2), "cmpst_b": ("cmpst", "b", 2), "cmpst_f": ("cmpst_f", "f", 2),
+    "min_f": ("min_f", "f", 1), "max_f": ("max_f", "f", 1), "add_f": ("add_f", "f", 1), "wrxchg": ("swap", "b", 1),
 }  # fmt: skip
 
 
@@ -238,7 +241,8 @@ def test_lanes_from_lanes(simulator, arch, mask):
                 vgpr[OUT, i] = state.vgpr[DATA, other] if other in on else 0
             if name == "ds_permute_b32":
                 vgpr[OUT, on] = [scattered.get(i, 0) for i in on]
-            left = run(simulator, arch, f"{name} v{OUT}, v{ADDRESS}, v{DATA}" + f" offset:{offset}" * bool(offset), state)
+            line = f"{name} v{OUT}, v{ADDRESS}, v{DATA}" + f" offset:{offset}" * bool(offset)
+            left = run(simulator, arch, line, state)
             np.testing.assert_array_equal(left.vgpr, vgpr)
 
 
@@ -262,7 +266,8 @@ def test_by_lane_number_and_counters(simulator, arch):
 
 
 @pytest.mark.parametrize(("name", "bits", "dwords"), [
-    ("ds_read_b64_tr_b16", 16, 2), ("ds_read_b64_tr_b8", 8, 2), ("ds_read_b64_tr_b4", 4, 2), ("ds_read_b96_tr_b6", 6, 3),
+    ("ds_read_b64_tr_b16", 16, 2), ("ds_read_b64_tr_b8", 8, 2),
+    ("ds_read_b64_tr_b4", 4, 2), ("ds_read_b96_tr_b6", 6, 3),
 ])  # fmt: skip
 def test_transposed_reads(simulator, name, bits, dwords):
     # Sixteen lanes read rows of sixteen elements, one after the other; lane i gets the elements i of the rows.
