@@ -107,6 +107,7 @@ const Op* Block::execute(Wave& wave, std::uint64_t end) {
 void Block::start(Wave& wave, std::uint32_t index) {
   std::fill_n(&wave.vgpr[0][0], sizeof wave.vgpr / 4, poison);
   std::fill(std::begin(wave.sgpr), std::end(wave.sgpr), poison);
+  wave.mode = (launch_.kernel->rsrc1 >> 12 & 0xff) | (launch_.kernel->rsrc1 >> 13 & mode_clamps_nan) | (launch_.kernel->rsrc1 >> 14 & mode_ieee);
   wave.scc = false;
   wave.state = State::running;
   wave.next = entry_;

@@ -87,6 +87,7 @@ const Op* Program::entry(std::uint64_t address) const {
 
 std::unique_ptr<Program> make_program(const CodeObject& object) {
   auto program = std::make_unique<Program>();
+  program->shift = object.loaded(0);
   for (const Segment& segment : object.segments) {
     if (!segment.executable) continue;
     const std::span<const std::uint8_t> code(object.memory.data() + (segment.address - object.base), segment.file_size);

@@ -1,8 +1,9 @@
 // Scalar instructions, branches, and what ends or holds a wave.
 //
 // To add one: a line in `table` with its name and a lambda on values. Its parameters are the sources in the order of the
-// text (for SOPK the register and the immediate, or the immediate alone), then, where it has to do with it, `Scc&`.
-#include "sim/wave.h"
+// text (for SOPK the register and the immediate, or the immediate alone), then, where it has to do with them, `Old` (what
+// the result's register held) and `Scc`. What has to do with the wave itself is in scalar_wave.cc.
+#include "sim/scalar.h"
 
 #include <bit>
 #include <tuple>
@@ -21,12 +22,12 @@ struct Scc {
   bool& set;
 };
 
-struct Entry {
-  std::string_view name;
-  Run run;
-  std::uint8_t count;
-  Type in[3], out;
+template <typename T>
+struct Old {
+  T value;
 };
+template <typename T> struct IsOld : std::false_type {};
+template <typename T> struct IsOld<Old<T>> : std::true_type {};
 
 template <typename T>
 constexpr Type type_of() {
@@ -40,6 +41,8 @@ constexpr Type type_of() {
 template <typename T>
 T argument(Wave& wave, const Op& op, std::size_t i) {
   if constexpr (std::is_same_v<T, Scc>) return Scc{wave.scc};
+  else if constexpr (std::is_same_v<T, Old<u64>>) return {wave.pair(op.out)};
+  else if constexpr (std::is_same_v<T, Old<u32>>) return {wave.sgpr[op.out]};
   else return static_cast<T>(scalar_value(wave, op.source[i]));
 }
 
@@ -61,8 +64,8 @@ struct Scalar<F, R (F::*)(A...) const> {
     }
   }
   static void run(Wave& wave, const Op& op) { call(wave, op, std::index_sequence_for<A...>{}); }
-  static constexpr Entry entry(std::string_view name) {
-    Entry e{name, &run, 0, {Type::none, Type::none, Type::none}, type_of<R>()};
+  static constexpr ScalarEntry entry(std::string_view name) {
+    ScalarEntry e{name, &run, 0, {Type::none, Type::none, Type::none}, type_of<R>()};
     const Type types[] = {type_of<A>()..., Type::none};
     for (const Type type : types) {
       if (type != Type::none) e.in[e.count++] = type;
@@ -72,7 +75,7 @@ struct Scalar<F, R (F::*)(A...) const> {
 };
 
 template <typename F>
-constexpr Entry scalar(std::string_view name, F) {
+constexpr ScalarEntry scalar(std::string_view name, F) {
   return Scalar<F, decltype(&F::operator())>::entry(name);
 }
 
@@ -82,7 +85,54 @@ T flagged(Scc scc, T value) {
   return value;
 }
 
-constexpr Entry table[] = {
+// The bits from `offset` on, `width` of them, as s_bfe takes them from its second source.
+template <typename T>
+T field(T a, u32 where) {
+  constexpr u32 bits = 8 * sizeof(T);
+  const u32 offset = where & (bits - 1), width = where >> 16 & 127;
+  if (width == 0) return 0;
+  a = static_cast<T>(a >> offset);
+  if (width >= bits) return a;
+  using Unsigned = std::make_unsigned_t<T>;
+  return static_cast<T>(static_cast<Unsigned>(a) << (bits - width)) >> (bits - width);
+}
+
+template <typename T>
+i32 leading(T a) { return a == 0 ? -1 : std::countl_zero(a); }
+template <typename T>
+i32 trailing(T a) { return a == 0 ? -1 : std::countr_zero(a); }
+
+template <typename T>
+T reversed(T a) {
+  T r = 0;
+  for (unsigned i = 0; i < 8 * sizeof(T); ++i) r = static_cast<T>(r << 1 | (a >> i & 1));
+  return r;
+}
+
+// For each four bits: all of them, or one, where any is set.
+template <typename T>
+T quads(T a, bool whole) {
+  T r = 0;
+  for (unsigned i = 0; i < 2 * sizeof(T); ++i) {
+    if ((a >> 4 * i & 15) != 0) r |= whole ? T{15} << 4 * i : T{1} << i;
+  }
+  return r;
+}
+
+u64 doubled(u32 a) {
+  u64 r = 0;
+  for (unsigned i = 0; i < 32; ++i) r |= (a >> i & 1) * (u64{3} << 2 * i);
+  return r;
+}
+
+template <unsigned shift>
+u32 shifted_sum(u32 a, u32 b, Scc scc) {
+  const u64 sum = (u64{a} << shift) + b;
+  scc.set = sum >> 32 != 0;
+  return static_cast<u32>(sum);
+}
+
+constexpr ScalarEntry table[] = {
     scalar("s_mov_b32", [](u32 a) { return a; }),
     scalar("s_mov_b64", [](u64 a) { return a; }),
     scalar("s_movk_i32", [](i32 a) { return a; }),
@@ -123,6 +173,80 @@ constexpr Entry table[] = {
     scalar("s_min_u32", [](u32 a, u32 b, Scc scc) { scc.set = a < b; return a < b ? a : b; }),
     scalar("s_max_i32", [](i32 a, i32 b, Scc scc) { scc.set = a > b; return a > b ? a : b; }),
     scalar("s_max_u32", [](u32 a, u32 b, Scc scc) { scc.set = a > b; return a > b ? a : b; }),
+    scalar("s_orn2_b32", [](u32 a, u32 b, Scc scc) { return flagged(scc, a | ~b); }),
+    scalar("s_orn2_b64", [](u64 a, u64 b, Scc scc) { return flagged(scc, a | ~b); }),
+    scalar("s_nand_b32", [](u32 a, u32 b, Scc scc) { return flagged(scc, ~(a & b)); }),
+    scalar("s_nand_b64", [](u64 a, u64 b, Scc scc) { return flagged(scc, ~(a & b)); }),
+    scalar("s_nor_b32", [](u32 a, u32 b, Scc scc) { return flagged(scc, ~(a | b)); }),
+    scalar("s_nor_b64", [](u64 a, u64 b, Scc scc) { return flagged(scc, ~(a | b)); }),
+    scalar("s_xnor_b32", [](u32 a, u32 b, Scc scc) { return flagged(scc, ~(a ^ b)); }),
+    scalar("s_xnor_b64", [](u64 a, u64 b, Scc scc) { return flagged(scc, ~(a ^ b)); }),
+    scalar("s_bfm_b32", [](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }),
+    scalar("s_bfm_b64", [](u32 a, u32 b) { return ((u64{1} << (a & 63)) - 1) << (b & 63); }),
+    scalar("s_bfe_u32", [](u32 a, u32 b, Scc scc) { return flagged(scc, field(a, b)); }),
+    scalar("s_bfe_i32", [](i32 a, u32 b, Scc scc) { return flagged(scc, field(a, b)); }),
+    scalar("s_bfe_u64", [](u64 a, u32 b, Scc scc) { return flagged(scc, field(a, b)); }),
+    scalar("s_bfe_i64", [](i64 a, u32 b, Scc scc) { return flagged(scc, field(a, b)); }),
+    scalar("s_absdiff_i32", [](u32 a, u32 b, Scc scc) {
+      const u32 difference = a - b;
+      return flagged(scc, difference >> 31 != 0 ? 0u - difference : difference);
+    }),
+    scalar("s_mul_hi_i32", [](i32 a, i32 b) { return static_cast<i32>(i64{a} * b >> 32); }),
+    scalar("s_mulk_i32", [](u32 a, i32 b) { return a * static_cast<u32>(b); }),
+    scalar("s_lshl1_add_u32", [](u32 a, u32 b, Scc scc) { return shifted_sum<1>(a, b, scc); }),
+    scalar("s_lshl2_add_u32", [](u32 a, u32 b, Scc scc) { return shifted_sum<2>(a, b, scc); }),
+    scalar("s_lshl3_add_u32", [](u32 a, u32 b, Scc scc) { return shifted_sum<3>(a, b, scc); }),
+    scalar("s_lshl4_add_u32", [](u32 a, u32 b, Scc scc) { return shifted_sum<4>(a, b, scc); }),
+    scalar("s_pack_ll_b32_b16", [](u32 a, u32 b) { return (a & 0xffff) | b << 16; }),
+    scalar("s_pack_lh_b32_b16", [](u32 a, u32 b) { return (a & 0xffff) | (b & 0xffff0000); }),
+    scalar("s_pack_hh_b32_b16", [](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000); }),
+
+    scalar("s_cmov_b32", [](u32 a, Old<u32> old, Scc scc) { return scc.set ? a : old.value; }),
+    scalar("s_cmov_b64", [](u64 a, Old<u64> old, Scc scc) { return scc.set ? a : old.value; }),
+    scalar("s_cmovk_i32", [](i32 a, Old<u32> old, Scc scc) { return scc.set ? static_cast<u32>(a) : old.value; }),
+    scalar("s_wqm_b32", [](u32 a, Scc scc) { return flagged(scc, quads(a, true)); }),
+    scalar("s_wqm_b64", [](u64 a, Scc scc) { return flagged(scc, quads(a, true)); }),
+    scalar("s_quadmask_b32", [](u32 a, Scc scc) { return flagged(scc, quads(a, false)); }),
+    scalar("s_quadmask_b64", [](u64 a, Scc scc) { return flagged(scc, quads(a, false)); }),
+    scalar("s_brev_b32", [](u32 a) { return reversed(a); }),
+    scalar("s_brev_b64", [](u64 a) { return reversed(a); }),
+    scalar("s_bcnt0_i32_b32", [](u32 a, Scc scc) { return flagged(scc, std::popcount(~a)); }),
+    scalar("s_bcnt0_i32_b64", [](u64 a, Scc scc) { return flagged(scc, std::popcount(~a)); }),
+    scalar("s_bcnt1_i32_b32", [](u32 a, Scc scc) { return flagged(scc, std::popcount(a)); }),
+    scalar("s_bcnt1_i32_b64", [](u64 a, Scc scc) { return flagged(scc, std::popcount(a)); }),
+    scalar("s_ff0_i32_b32", [](u32 a) { return trailing(~a); }),
+    scalar("s_ff0_i32_b64", [](u64 a) { return trailing(~a); }),
+    scalar("s_ff1_i32_b32", [](u32 a) { return trailing(a); }),
+    scalar("s_ff1_i32_b64", [](u64 a) { return trailing(a); }),
+    scalar("s_flbit_i32_b32", [](u32 a) { return leading(a); }),
+    scalar("s_flbit_i32_b64", [](u64 a) { return leading(a); }),
+    scalar("s_flbit_i32", [](i32 a) { return leading(static_cast<u32>(a ^ a >> 31)); }),
+    scalar("s_flbit_i32_i64", [](i64 a) { return leading(static_cast<u64>(a ^ a >> 63)); }),
+    scalar("s_sext_i32_i8", [](u32 a) { return i32{static_cast<std::int8_t>(a)}; }),
+    scalar("s_sext_i32_i16", [](u32 a) { return i32{static_cast<std::int16_t>(a)}; }),
+    scalar("s_bitset0_b32", [](u32 a, Old<u32> old) { return old.value & ~(1u << (a & 31)); }),
+    scalar("s_bitset0_b64", [](u32 a, Old<u64> old) { return old.value & ~(u64{1} << (a & 63)); }),
+    scalar("s_bitset1_b32", [](u32 a, Old<u32> old) { return old.value | 1u << (a & 31); }),
+    scalar("s_bitset1_b64", [](u32 a, Old<u64> old) { return old.value | u64{1} << (a & 63); }),
+    scalar("s_abs_i32", [](u32 a, Scc scc) { return flagged(scc, a >> 31 != 0 ? 0u - a : a); }),
+    scalar("s_bitreplicate_b64_b32", [](u32 a) { return doubled(a); }),
+
+    scalar("s_bitcmp0_b32", [](u32 a, u32 b) { return (a >> (b & 31) & 1) == 0; }),
+    scalar("s_bitcmp1_b32", [](u32 a, u32 b) { return (a >> (b & 31) & 1) != 0; }),
+    scalar("s_bitcmp0_b64", [](u64 a, u32 b) { return (a >> (b & 63) & 1) == 0; }),
+    scalar("s_bitcmp1_b64", [](u64 a, u32 b) { return (a >> (b & 63) & 1) != 0; }),
+    scalar("s_cmpk_eq_i32", [](i32 a, i32 b) { return a == b; }),
+    scalar("s_cmpk_lg_i32", [](i32 a, i32 b) { return a != b; }),
+    scalar("s_cmpk_gt_i32", [](i32 a, i32 b) { return a > b; }),
+    scalar("s_cmpk_ge_i32", [](i32 a, i32 b) { return a >= b; }),
+    scalar("s_cmpk_lt_i32", [](i32 a, i32 b) { return a < b; }),
+    scalar("s_cmpk_le_i32", [](i32 a, i32 b) { return a <= b; }),
+    scalar("s_cmpk_eq_u32", [](u32 a, u32 b) { return a == b; }),
+    scalar("s_cmpk_lg_u32", [](u32 a, u32 b) { return a != b; }),
+    scalar("s_cmpk_gt_u32", [](u32 a, u32 b) { return a > b; }),
+    scalar("s_cmpk_ge_u32", [](u32 a, u32 b) { return a >= b; }),
+    scalar("s_cmpk_lt_u32", [](u32 a, u32 b) { return a < b; }),
+    scalar("s_cmpk_le_u32", [](u32 a, u32 b) { return a <= b; }),
     scalar("s_cselect_b32", [](u32 a, u32 b, Scc scc) { return scc.set ? a : b; }),
     scalar("s_cselect_b64", [](u64 a, u64 b, Scc scc) { return scc.set ? a : b; }),
     scalar("s_cmp_eq_i32", [](i32 a, i32 b) { return a == b; }),
@@ -141,79 +265,14 @@ constexpr Entry table[] = {
     scalar("s_cmp_lg_u64", [](u64 a, u64 b) { return a != b; }),
 };
 
-// ---- what needs the wave itself ----
-
-// EXEC to the result, then EXEC from `operation` on the source and EXEC.
-template <typename F>
-void save_exec(Wave& wave, const Op& op) {
-  const u64 source = scalar_value(wave, op.source[0]), exec = wave.exec(), result = F{}(source, exec);
-  wave.set_pair(op.out, exec);
-  wave.set_pair(code_exec, result);
-  wave.scc = result != 0;
-}
-
-template <typename F>
-constexpr Entry saves(std::string_view name, F) {
-  return {name, &save_exec<F>, 1, {Type::u64, Type::none, Type::none}, Type::u64};
-}
-
-constexpr Entry exec_table[] = {
-    saves("s_and_saveexec_b64", [](u64 a, u64 exec) { return a & exec; }),
-    saves("s_or_saveexec_b64", [](u64 a, u64 exec) { return a | exec; }),
-    saves("s_xor_saveexec_b64", [](u64 a, u64 exec) { return a ^ exec; }),
-    saves("s_andn2_saveexec_b64", [](u64 a, u64 exec) { return a & ~exec; }),
-};
-
-void nothing(Wave&, const Op&) {}
-
-template <typename F>
-void branch_if(Wave& wave, const Op& op) {
-  if (F{}(wave)) wave.next = op.target;
-}
-
-struct Flow {
-  std::string_view name;
-  Run run;
-};
-
-template <typename F>
-constexpr Flow branch(std::string_view name, F) {
-  return {name, &branch_if<F>};
-}
-
-constexpr Flow branches[] = {
-    branch("s_branch", [](const Wave&) { return true; }),
-    branch("s_cbranch_scc0", [](const Wave& wave) { return !wave.scc; }),
-    branch("s_cbranch_scc1", [](const Wave& wave) { return wave.scc; }),
-    branch("s_cbranch_vccz", [](const Wave& wave) { return wave.vcc() == 0; }),
-    branch("s_cbranch_vccnz", [](const Wave& wave) { return wave.vcc() != 0; }),
-    branch("s_cbranch_execz", [](const Wave& wave) { return wave.exec() == 0; }),
-    branch("s_cbranch_execnz", [](const Wave& wave) { return wave.exec() != 0; }),
-};
-
-constexpr Flow others[] = {
-    {"s_endpgm", [](Wave& wave, const Op&) { wave.state = State::ended; }},
-    {"s_barrier", [](Wave& wave, const Op&) { wave.state = State::barrier; }},
-    {"s_waitcnt", nothing}, {"s_nop", nothing}, {"s_sleep", nothing}, {"s_setprio", nothing}, {"s_sethalt", nothing},
-    {"s_icache_inv", nothing}, {"s_dcache_inv", nothing}, {"s_dcache_wb", nothing}, {"s_inst_prefetch", nothing},
-};
-
-const std::unordered_map<std::string_view, const Entry*>& entries() {
-  static const std::unordered_map<std::string_view, const Entry*> all = [] {
-    std::unordered_map<std::string_view, const Entry*> map;
-    for (const Entry& entry : table) map.emplace(entry.name, &entry);
-    for (const Entry& entry : exec_table) map.emplace(entry.name, &entry);
+const std::unordered_map<std::string_view, const ScalarEntry*>& entries() {
+  static const std::unordered_map<std::string_view, const ScalarEntry*> all = [] {
+    std::unordered_map<std::string_view, const ScalarEntry*> map;
+    for (const ScalarEntry& entry : table) map.emplace(entry.name, &entry);
+    for (const ScalarEntry& entry : exec_entries()) map.emplace(entry.name, &entry);
     return map;
   }();
   return all;
-}
-
-bool bind_branch(Program& program, Op& op, Run run) {
-  const Instruction& in = *op.in;
-  const auto distance = std::int64_t{static_cast<std::int16_t>(in.find(Field::imm)->value)} * 4;
-  op.target = program.entry(in.address + 4 + static_cast<std::uint64_t>(distance));
-  op.run = op.target != nullptr ? run : [](Wave&, const Op& at) { fail_at(at, "a branch to where no instruction starts"); };
-  return true;
 }
 
 // The immediate of SOPK, signed or not as the operation takes it.
@@ -226,17 +285,10 @@ Source immediate(Program& program, Operand operand, Type type) {
 
 bool bind_scalar(Program& program, Op& op) {
   const Instruction& in = *op.in;
-  for (const Flow& flow : branches) {
-    if (flow.name == in.row->name) return bind_branch(program, op, flow.run);
-  }
-  for (const Flow& flow : others) {
-    if (flow.name != in.row->name) continue;
-    op.run = flow.run;
-    return true;
-  }
+  if (bind_flow(program, op)) return true;
   const auto found = entries().find(in.row->name);
   if (found == entries().end()) return false;
-  const Entry& entry = *found->second;
+  const ScalarEntry& entry = *found->second;
   op.run = entry.run;
   if (const Operand* out = in.find(Field::sdst)) op.out = out->reg;
   const bool reads_result = in.row->format == Format::SOPK && entry.count == 2;

@@ -22,6 +22,7 @@ constexpr std::uint32_t mode_matters = 0xff | mode_clamps_nan | mode_indexed;
 
 struct Workgroup;
 struct Op;
+struct Program;
 struct Matrix;
 struct Access;
 struct Lanes;
@@ -82,6 +83,7 @@ struct Op {
   Type out_type = Type::u32;
   Source source[4];
   const Op* target = nullptr;      // of branches
+  const Program* program = nullptr; // of jumps
   const Access* access = nullptr;  // of memory instructions (memory.h): what moves,
   Addresses addresses = nullptr;   // and where,
   std::int32_t offset = 0;         // so many bytes further on
@@ -95,6 +97,7 @@ struct Op {
 struct Program {
   std::vector<Instruction> instructions;
   std::vector<Op> ops;
+  std::uint64_t shift = 0; // from the file's addresses to those of this process
   std::vector<std::unique_ptr<std::uint32_t[]>> constants; // rows of lanes
   std::vector<std::unique_ptr<Op>> seconds;                 // `Op::second`
   std::vector<std::shared_ptr<const void>> kept;            // what else operations point at
