@@ -1,5 +1,6 @@
 #include "sim/block.h"
 
+#include "sim/counts.h"
 #include "sim/fault.h"
 
 #include <algorithm>
@@ -56,6 +57,10 @@ void Block::run(std::array<std::uint32_t, 3> id) {
       if (wave->state == State::barrier) wave->state = State::running;
     }
   }
+  if (counts_ == nullptr) return;
+  counts_->blocks += 1;
+  counts_->waves += waves_.size();
+  for (const Wave* wave : turns_) counts_->instructions += wave->instructions;
 }
 
 void Block::order() {
@@ -76,7 +81,7 @@ void Block::run_until_it_waits(Wave& wave) {
   } context{this, &wave, end, nullptr};
   const auto work = [](void* of) {
     auto* c = static_cast<Context*>(of);
-    c->op = c->block->execute(*c->wave, c->end);
+    c->op = c->block->counts_ == nullptr ? c->block->execute<false>(*c->wave, c->end) : c->block->execute<true>(*c->wave, c->end);
   };
   // A memory instruction leaves `next` alone, so it is the one before.
   if (MemoryFault fault; !run_guarded(work, &context, fault)) fail_with(fault, wave, *(wave.next - 1));
@@ -93,11 +98,13 @@ void Block::run_until_it_waits(Wave& wave) {
 }
 
 // The last operation that it ran.
+template <bool counting>
 const Op* Block::execute(Wave& wave, std::uint64_t end) {
   const Op* op = wave.next;
   while (wave.state == State::running && wave.instructions < end) {
     op = wave.next;
     wave.next = op + 1;
+    if constexpr (counting) counts_->note(*launch_.module->program, wave, *op);
     op->run(wave, *op);
     ++wave.instructions;
   }

@@ -18,6 +18,7 @@ class Block {
  private:
   void order();
   void run_until_it_waits(Wave& wave);
+  template <bool counting>
   const Op* execute(Wave& wave, std::uint64_t end);
   void start(Wave& wave, std::uint32_t index);
   void scalars(Wave& wave);

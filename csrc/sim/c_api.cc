@@ -72,7 +72,7 @@ extern "C" int sim_launch(sim_module* module, const char* kernel, const uint32_t
   launch.arguments = {static_cast<const std::uint8_t*>(args), args_size};
   try {
     sim::apply_environment(launch);
-    sim::run(launch);
+    sim::run_and_report(launch);
     return 1;
   } catch (const std::exception& wrong) {
     put(wrong.what(), error, error_size);

@@ -149,10 +149,14 @@ void launch(const void* handle, Size grid, Size block, unsigned lds, const void*
   launch.dynamic_lds = lds;
   const std::vector<std::uint8_t> bytes = arguments(*launch.kernel, parameters, extra);
   launch.arguments = bytes;
-  apply_environment(launch);
+  try {
+    apply_environment(launch);
+  } catch (const std::runtime_error& error) {
+    wrong(invalid_value, error.what());
+  }
   if (const std::string what = why_not(launch); !what.empty()) wrong(invalid_configuration, what);
   try {
-    run(launch);
+    run_and_report(launch);
   } catch (const Fault& fault) {
     wrong(code_of(fault), fault.what());
   } catch (const std::runtime_error& error) {

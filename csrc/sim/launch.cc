@@ -1,4 +1,5 @@
 #include "sim/block.h"
+#include "sim/counts.h"
 #include "sim/fault.h"
 #include "sim/interrupt.h"
 
@@ -79,8 +80,9 @@ void run(const Launch& launch) {
   std::exception_ptr error;
   std::mutex guard;
   const auto work = [&] {
+    Counts counts; // of this thread
     try {
-      Block block(launch, kernarg, interrupt.flag(), launch.counts);
+      Block block(launch, kernarg, interrupt.flag(), launch.counts == nullptr ? nullptr : &counts);
       for (std::uint64_t i; (i = next.fetch_add(1)) < blocks;) {
         block.run({static_cast<std::uint32_t>(i % launch.grid[0]), static_cast<std::uint32_t>(i / launch.grid[0] % launch.grid[1]),
                    static_cast<std::uint32_t>(i / launch.grid[0] / launch.grid[1])});
@@ -91,6 +93,9 @@ void run(const Launch& launch) {
       next = blocks;
       interrupt.set();
     }
+    if (launch.counts == nullptr) return;
+    const std::lock_guard lock(guard);
+    launch.counts->add(counts);
   };
   std::vector<std::thread> helpers;
   for (unsigned i = 1; i < thread_count(launch, blocks); ++i) helpers.emplace_back(work);

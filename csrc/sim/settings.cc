@@ -1,8 +1,12 @@
 #include "sim/settings.h"
 
+#include "sim/counts.h"
+
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
+#include <mutex>
 
 namespace sim {
 namespace {
@@ -29,13 +33,28 @@ std::uint64_t number(const char* name, std::uint64_t otherwise, std::uint64_t mo
 } // namespace
 
 void apply_environment(Launch& launch) {
-  launch.threads = static_cast<unsigned>(number("AOTRITON_SIM_THREADS", 0, 1024, "a number of threads up to 1024; 0: one for each processor"));
+  launch.threads = static_cast<unsigned>(
+      number("AOTRITON_SIM_THREADS", 0, 1024, "a number of threads up to 1024; 0: one for each processor"));
   launch.most_instructions = number("AOTRITON_SIM_LIMIT", usual_limit, std::numeric_limits<std::uint64_t>::max(),
                                     "the most instructions that a wave may run; 0: no limit");
   const std::string_view order = variable("AOTRITON_SIM_ORDER");
   if (order == "forward") launch.wave_order = 0;
   else if (order == "backward") launch.wave_order = 1;
-  else launch.wave_order = static_cast<std::uint32_t>(number("AOTRITON_SIM_ORDER", 0, 0xffffffff, "forward, backward, or the seed of a shuffle, from 2 on"));
+  else launch.wave_order = static_cast<std::uint32_t>(
+      number("AOTRITON_SIM_ORDER", 0, 0xffffffff, "forward, backward, or the seed of a shuffle, from 2 on"));
+}
+
+void run_and_report(Launch launch) {
+  const std::string path(variable("AOTRITON_SIM_REPORT"));
+  if (path.empty()) return run(launch);
+  Counts counts;
+  launch.counts = &counts;
+  run(launch);
+  static std::mutex& one_at_a_time = *new std::mutex;
+  const std::lock_guard lock(one_at_a_time);
+  std::ofstream file(path, std::ios::app);
+  file << report(launch, counts) << std::endl;
+  if (!file) throw std::runtime_error("AOTRITON_SIM_REPORT: can't write to " + path);
 }
 
 } // namespace sim

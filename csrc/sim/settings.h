@@ -11,4 +11,7 @@ namespace sim {
 // (AOTRITON_SIM_ORDER: `forward`, `backward` or a number, the seed of shuffles). Throws where a value is none.
 void apply_environment(Launch& launch);
 
+// Runs it; where AOTRITON_SIM_REPORT names a file, a line is written to its end: what was executed, as JSON (counts.h).
+void run_and_report(Launch launch);
+
 } // namespace sim
