@@ -86,11 +86,10 @@ void Block::run_until_it_waits(Wave& wave) {
   // A memory instruction leaves `next` alone, so it is the one before.
   if (MemoryFault fault; !run_guarded(work, &context, fault)) fail_with(fault, wave, *(wave.next - 1));
   const Op* op = context.op;
-  if (wave.state != State::running) return;
   if (stop_.load(std::memory_order_relaxed)) {
     throw Fault(Fault::Kind::interrupted, "the launch of `" + launch_.kernel->name + "` was interrupted");
   }
-  if (wave.instructions < limit) return;
+  if (wave.state != State::running || wave.instructions < limit) return;
   char place[32];
   std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(op->in->address));
   throw Fault(Fault::Kind::limit, "`" + launch_.kernel->name + "`: a wave came to the limit of " + std::to_string(limit) +
