@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 
 from aotriton import __version__
-from aotriton.cli import build, demo, doctor, explain, inspect, targets, tune, verify
+from aotriton.cli import build, demo, doctor, explain, inspect, sim, targets, tune, verify
 from aotriton.cli.output import EXIT_CODES, complain
 from aotriton.errors import AotritonError, ArgumentError, CompileError
 
 __all__ = ["main", "parser"]
 
-_COMMANDS = (targets, build, inspect, explain, verify, tune, doctor, demo)
+_COMMANDS = (targets, build, inspect, explain, verify, tune, sim, doctor, demo)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -125,11 +125,12 @@ std::string report(const Launch& launch, const Counts& counts) {
   const Program& program = *launch.module->program;
   const Kernel& kernel = *launch.kernel;
   OpCount all, matrix;
-  std::uint64_t lanes = 0, vector = 0;
+  std::uint64_t lanes = 0, vector = 0, scratch = 0;
   for (std::size_t i = 0; i < counts.ops.size() && i < program.instructions.size(); ++i) {
     all.add(counts.ops[i]);
     const Class one = class_of(program.instructions[i]);
     if (one == Class::matrix) matrix.add(counts.ops[i]);
+    if (one == Class::scratch) scratch += counts.ops[i].bytes;
     if (one == Class::vector) lanes += counts.ops[i].lanes, vector += counts.ops[i].executed;
   }
   const std::uint32_t threads = launch.block[0] * launch.block[1] * launch.block[2];
@@ -147,6 +148,7 @@ std::string report(const Launch& launch, const Counts& counts) {
   json.member("lds_cycles_without_conflicts", all.best).member("cache_lines", all.lines).member("bytes", all.bytes);
   json.member("vector_registers", std::uint64_t{kernel.vgpr_count}).member("accumulation_registers", std::uint64_t{kernel.agpr_count});
   json.member("scalar_registers", std::uint64_t{kernel.sgpr_count}).member("scratch_bytes", std::uint64_t{kernel.private_size});
+  json.member("scratch_traffic", scratch);
   json.key("occupancy").open('{').member("waves_of_a_simd", std::uint64_t{held.waves}).member("most", std::uint64_t{held.most});
   json.member("limited_by", held.limit).close('}').key("memory");
   write_memory(json, program, counts);
