@@ -14,7 +14,7 @@ struct Matrix {
   Number a{}, b{};
   Sum sum{};
   unsigned rows = 0, depth = 0, blocks = 0; // M and N, which are the same, K, and how many products at once
-  bool sparse = false, scaled = false, flush = false;
+  bool sparse = false, scaled = false, flush = false, any_kinds = false; // the last: f8f6f4
   unsigned a_items = 0, b_items = 0;        // numbers that a lane holds
   Unpack unpack_a = nullptr, unpack_b = nullptr;
   MultiplyLoop multiply = nullptr;
@@ -88,6 +88,7 @@ bool read_name(Matrix& m, const Instruction& in) {
   m.sum = f64 ? Sum::f64 : i32 ? Sum::i32 : m.scaled ? Sum::f64_to_f32 : Sum::f32;
   m.blocks = in.find(Field::vdst)->width * 64u / (m.rows * m.rows * (f64 ? 2 : 1));
   if (text == "f8f6f4") {
+    m.any_kinds = true;
     constexpr Number kinds[] = {Number::fp8, Number::bf8, Number::fp6, Number::bf6, Number::fp4};
     m.a = kinds[in.mods.cbsz];
     m.b = kinds[in.mods.blgp];
@@ -109,23 +110,18 @@ void place(Matrix& m, const Modifiers& mods) {
   p.a.resize(p.registers * pieces);
   p.b.resize(p.registers * pieces);
   for (unsigned block = 0; block < m.blocks; ++block) {
-    // The block of A that this one uses: one for each 2^cbsz.
-    const unsigned from = m.blocks == 1 ? 0 : ((block >> mods.cbsz << mods.cbsz) + (mods.cbsz != 0 ? mods.abid : 0)) % m.blocks;
+    const unsigned from = m.blocks == 1 ? 0 : (block >> mods.cbsz << mods.cbsz) + mods.abid; // one of A for 2^cbsz blocks
     for (unsigned i = 0; i < m.rows; ++i) {
       const unsigned reg = block * m.rows * m.rows / 64 / group * group + i / (group * pieces) * group + i % group;
       const unsigned piece = block % shared + i / group % pieces * shared;
-      p.a.at(reg * pieces + piece) = static_cast<std::uint16_t>(from * m.rows + i);
-      p.b.at(reg * pieces + piece) = static_cast<std::uint16_t>(block * m.rows);
+      p.a[reg * pieces + piece] = static_cast<std::uint16_t>(from * m.rows + i);
+      p.b[reg * pieces + piece] = static_cast<std::uint16_t>(block * m.rows);
     }
   }
   const unsigned groups = 64 / (m.rows * m.blocks); // of lanes, each with its part of k
-  const bool halves = bits_of(m.a) == 8 && m.a_items == 32;
-  for (unsigned part = 0; part < (halves ? 2 : 1); ++part) {
-    const unsigned count = m.a_items / (halves ? 2 : 1);
-    for (unsigned g = 0; g < groups; ++g) {
-      for (unsigned item = part * count; item < (part + 1) * count; ++item) {
-        p.step.push_back(static_cast<std::uint16_t>(item * 64 + g * m.rows * m.blocks));
-      }
+  for (unsigned g = 0; g < groups; ++g) {
+    for (unsigned item = 0; item < m.a_items; ++item) {
+      p.step.push_back(static_cast<std::uint16_t>(item * 64 + g * m.rows * m.blocks));
     }
   }
 }
@@ -159,6 +155,14 @@ void negate(double* tile, unsigned items) {
   for (unsigned i = 0; i < items * lane_count; ++i) tile[i] = -tile[i];
 }
 
+// Bytes of f8f6f4 lie in two runs of 16 for each lane, half of k apart: brings them to where narrower ones lie, 32 in a row.
+void join_runs(const Matrix& m, float* to, const float* from) {
+  for (unsigned k = 0; k < m.depth; ++k) {
+    const unsigned item = k / (m.depth / 2) * 16 + k % 16, group = k % (m.depth / 2) / 16;
+    std::copy_n(from + item * lane_count + group * m.rows, m.rows, to + k % 32 * lane_count + k / 32 * m.rows);
+  }
+}
+
 // Numbers times the powers of two that stand beside them: 2^(byte - 127), one for each lane; 255 is no number.
 void scale(double* tile, const float* from, unsigned items, const std::uint32_t* scales, unsigned shift) {
   double factors[lane_count];
@@ -170,6 +174,18 @@ void scale(double* tile, const float* from, unsigned items, const std::uint32_t*
     for (unsigned lane = 0; lane < lane_count; ++lane) {
       tile[item * lane_count + lane] = from[item * lane_count + lane] * factors[lane];
     }
+  }
+}
+
+void unpack_any_kinds(const Matrix& m, const Wave& wave, const std::uint32_t* a, const std::uint32_t* b, Room& room) {
+  std::uint32_t spread[lane_count];
+  for (unsigned i = 0; i < 2; ++i) {
+    float* const numbers = reinterpret_cast<float*>(i == 0 ? room.a : room.b);
+    const bool bytes = bits_of(i == 0 ? m.a : m.b) == 8;
+    float* const first = bytes != m.scaled ? room.small : numbers; // so that the last of the steps ends in its tile
+    (i == 0 ? m.unpack_a : m.unpack_b)(i == 0 ? a : b, 32, first);
+    if (bytes) join_runs(m, m.scaled ? room.small : numbers, first);
+    if (m.scaled) scale(i == 0 ? room.a : room.b, room.small, 32, rows_of(wave, m.beside[i], spread), m.scale_shift[i]);
   }
 }
 
@@ -190,18 +206,11 @@ void unpack(const Matrix& m, Wave& wave, const Op& op, Room& room) {
     for (unsigned i = 0; i < op.source[1].width * lane_count; ++i) room.rows[i] = b[i / 64 * 64 + lane_of_b(m.b_lanes, i % 64)];
     b = room.rows;
   }
-  if (!m.scaled) {
-    m.unpack_a(a, m.a_items, room.a);
-    m.unpack_b(b, m.b_items, room.b);
-    if ((m.negated & 1) != 0) negate(room.a, m.a_items);
-    if ((m.negated & 2) != 0) negate(room.b, m.b_items);
-    return;
-  }
-  std::uint32_t spread[lane_count];
-  m.unpack_a(a, m.a_items, room.small);
-  scale(room.a, room.small, m.a_items, rows_of(wave, m.beside[0], spread), m.scale_shift[0]);
-  m.unpack_b(b, m.b_items, room.small);
-  scale(room.b, room.small, m.b_items, rows_of(wave, m.beside[1], spread), m.scale_shift[1]);
+  if (m.any_kinds) return unpack_any_kinds(m, wave, a, b, room);
+  m.unpack_a(a, m.a_items, room.a);
+  m.unpack_b(b, m.b_items, room.b);
+  if ((m.negated & 1) != 0) negate(room.a, m.a_items);
+  if ((m.negated & 2) != 0) negate(room.b, m.b_items);
 }
 
 void run_matrix(Wave& wave, const Op& op) {
@@ -237,26 +246,37 @@ void run_matrix(Wave& wave, const Op& op) {
   }
 }
 
-void settle(Matrix& m, const Instruction& in) {
+// Whether cbsz, abid and blgp say something that the instruction doesn't have: AMD's documents leave it open.
+bool open_question(const Matrix& m, const Instruction& in) {
+  const Modifiers& mods = in.mods;
+  if (m.any_kinds) return !m.scaled && mods.abid != 0;
+  if (m.sparse) return mods.blgp != 0 || (mods.cbsz == 0 && mods.abid * 2 * m.a_items >= 32);
+  if (m.sum == Sum::f64) return mods.cbsz != 0 || mods.abid != 0 || (in.arch == Arch::gfx90a && mods.blgp != 0);
+  return 1u << mods.cbsz > m.blocks || mods.abid >= 1u << mods.cbsz;
+}
+
+// False where the modifiers mean nothing.
+bool settle(Matrix& m, const Instruction& in) {
   const unsigned items = m.rows * m.depth * m.blocks / lane_count;
   m.a_items = m.sparse ? items / 2 : items;
   m.b_items = items;
+  if (open_question(m, in)) return false;
   place(m, in.mods);
   m.unpack_a = loops().unpack(m.a);
   m.unpack_b = loops().unpack(m.b);
   m.multiply = loops().multiply(m.sum, m.rows, m.sparse);
-  const bool f8f6f4 = in.row->name.ends_with("_f8f6f4");
   if (m.sparse) {
     // The indices of a lane fill 8, 16 or 32 bits; abid says which of them, unless cbsz says the first.
     if (in.mods.cbsz == 0) m.index_shift = in.mods.abid * 2 * m.a_items % 32;
   } else if (m.sum == Sum::f64) {
     if (in.arch != Arch::gfx90a) m.negated = in.mods.blgp;
-  } else if (!f8f6f4) {
+  } else if (!m.any_kinds) {
     m.b_lanes = in.mods.blgp;
   }
   for (unsigned i = 0; i < 2; ++i) {
     m.scale_shift[i] = 8 * ((in.mods.op_sel >> i & 1u) + 2 * (in.mods.op_sel_hi >> i & 1u));
   }
+  return true;
 }
 
 } // namespace
@@ -266,8 +286,10 @@ bool bind_matrix(Program& program, Op& op) {
   if (in.row->format != Format::VOP3P && in.row->format != Format::VOP3PX) return false;
   auto matrix = std::make_shared<Matrix>();
   if (!read_name(*matrix, in)) return false;
-  settle(*matrix, in);
-  if (matrix->multiply == nullptr) return false;
+  if (!settle(*matrix, in)) {
+    op.run = [](Wave&, const Op& at) { fail_at(at, "cbsz, abid or blgp say what isn't defined for it"); };
+    return true;
+  }
   const Operand& out = *in.find(Field::vdst);
   op.out = vector_register(out);
   op.out_width = out.width;
