@@ -40,6 +40,7 @@ void Block::run(std::array<std::uint32_t, 3> id) {
   group_.lds.assign((launch_.kernel->lds_size + launch_.dynamic_lds + 3) / 4, poison);
   std::fill(scratch_.begin(), scratch_.end(), poison);
   for (std::uint32_t i = 0; i < waves_.size(); ++i) start(*waves_[i], i);
+  if (checker_ != nullptr) checker_->start(waves_);
   const std::uint64_t number = id[0] + std::uint64_t{launch_.grid[0]} * (id[1] + std::uint64_t{launch_.grid[1]} * id[2]);
   seed_ = 0x9e3779b97f4a7c15 * (launch_.wave_order + (number << 20)) | 1;
   for (bool alive = true; alive;) {
@@ -53,6 +54,7 @@ void Block::run(std::array<std::uint32_t, 3> id) {
     }
     alive = running || waiting;
     if (running) continue;
+    if (checker_ != nullptr) checker_->release();
     for (Wave* wave : turns_) {
       if (wave->state == State::barrier) wave->state = State::running;
     }
@@ -81,7 +83,8 @@ void Block::run_until_it_waits(Wave& wave) {
   } context{this, &wave, end, nullptr};
   const auto work = [](void* of) {
     auto* c = static_cast<Context*>(of);
-    c->op = c->block->counts_ == nullptr ? c->block->execute<false>(*c->wave, c->end) : c->block->execute<true>(*c->wave, c->end);
+    const bool watched = c->block->counts_ != nullptr || c->block->checker_ != nullptr;
+    c->op = watched ? c->block->execute<true>(*c->wave, c->end) : c->block->execute<false>(*c->wave, c->end);
   };
   // A memory instruction leaves `next` alone, so it is the one before.
   if (MemoryFault fault; !run_guarded(work, &context, fault)) fail_with(fault, wave, *(wave.next - 1));
@@ -97,13 +100,14 @@ void Block::run_until_it_waits(Wave& wave) {
 }
 
 // The last operation that it ran.
-template <bool counting>
+template <bool watched>
 const Op* Block::execute(Wave& wave, std::uint64_t end) {
   const Op* op = wave.next;
   while (wave.state == State::running && wave.instructions < end) {
     op = wave.next;
     wave.next = op + 1;
-    if constexpr (counting) counts_->note(*launch_.module->program, wave, *op);
+    if (watched && checker_ != nullptr) checker_->before(wave, *op);
+    if (watched && counts_ != nullptr) counts_->note(*launch_.module->program, wave, *op);
     op->run(wave, *op);
     ++wave.instructions;
   }

@@ -1,7 +1,7 @@
 // One workgroup: its waves' first registers, and who of them runs when.
 #pragma once
 
-#include "sim/launch.h"
+#include "sim/checks.h"
 
 #include <atomic>
 
@@ -12,13 +12,16 @@ class Block {
   // `stop` is looked at now and then: once it is set, waves end with a Fault. `counts` may be null.
   Block(const Launch& launch, const std::vector<std::uint8_t>& kernarg, const std::atomic<bool>& stop, Counts* counts);
 
+  // From now on instructions are checked.
+  void check(const CheckPlan& plan) { checker_ = std::make_unique<Checker>(plan); }
+
   // Runs the workgroup of that number to its end.
   void run(std::array<std::uint32_t, 3> id);
 
  private:
   void order();
   void run_until_it_waits(Wave& wave);
-  template <bool counting>
+  template <bool watched>
   const Op* execute(Wave& wave, std::uint64_t end);
   void start(Wave& wave, std::uint32_t index);
   void scalars(Wave& wave);
@@ -35,6 +38,7 @@ class Block {
   Workgroup group_;
   std::uint32_t scratch_size_ = 0; // for each lane, in bytes
   std::vector<std::uint32_t> scratch_;
+  std::unique_ptr<Checker> checker_; // null: no checks
   const Op* entry_ = nullptr;
 };
 

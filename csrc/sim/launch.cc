@@ -1,4 +1,5 @@
 #include "sim/block.h"
+#include "sim/checks.h"
 #include "sim/counts.h"
 #include "sim/fault.h"
 #include "sim/interrupt.h"
@@ -74,6 +75,7 @@ void run(const Launch& launch) {
   if (const std::string what = why_not(launch); !what.empty()) throw std::runtime_error(what);
   install_fault_handlers();
   const std::vector<std::uint8_t> kernarg = kernarg_segment(launch);
+  const CheckPlan checks = launch.checks == 0 ? CheckPlan{} : plan_checks(launch, kernarg);
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   std::atomic<std::uint64_t> next{0};
   Interrupt interrupt; // its flag ends the other threads after an error, too
@@ -83,6 +85,7 @@ void run(const Launch& launch) {
     Counts counts; // of this thread
     try {
       Block block(launch, kernarg, interrupt.flag(), launch.counts == nullptr ? nullptr : &counts);
+      if (launch.checks != 0) block.check(checks);
       for (std::uint64_t i; (i = next.fetch_add(1)) < blocks;) {
         block.run({static_cast<std::uint32_t>(i % launch.grid[0]), static_cast<std::uint32_t>(i / launch.grid[0] % launch.grid[1]),
                    static_cast<std::uint32_t>(i / launch.grid[0] / launch.grid[1])});

@@ -23,6 +23,7 @@ struct Launch {
   unsigned threads = 0;                                       // of this process; 0: one for each processor
   std::uint64_t most_instructions = 0;                        // of one wave; 0: no limit
   std::uint32_t wave_order = 0;                               // 0: as they are numbered, 1: backwards, else a shuffle's seed
+  std::uint32_t checks = 0;                                   // a set of Check (checks.h)
   Counts* counts = nullptr;                                   // where they are asked for
 };
 
@@ -34,7 +35,7 @@ struct Workgroup {
 
 // What ended a launch before its end. Anything else that is wrong is a plain std::runtime_error.
 struct Fault : std::runtime_error {
-  enum class Kind : std::uint8_t { limit, interrupted, memory } kind;
+  enum class Kind : std::uint8_t { limit, interrupted, memory, check } kind;
 
   Fault(Kind its_kind, const std::string& text) : std::runtime_error(text), kind(its_kind) {}
 };

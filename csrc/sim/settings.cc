@@ -1,5 +1,7 @@
 #include "sim/settings.h"
 
+#include "sim/checks.h"
+
 #include "sim/counts.h"
 
 #include <charconv>
@@ -37,6 +39,7 @@ void apply_environment(Launch& launch) {
       number("AOTRITON_SIM_THREADS", 0, 1024, "a number of threads up to 1024; 0: one for each processor"));
   launch.most_instructions = number("AOTRITON_SIM_LIMIT", usual_limit, std::numeric_limits<std::uint64_t>::max(),
                                     "the most instructions that a wave may run; 0: no limit");
+  launch.checks = checks_of(variable("AOTRITON_SIM_CHECKS"));
   const std::string_view order = variable("AOTRITON_SIM_ORDER");
   if (order == "forward") launch.wave_order = 0;
   else if (order == "backward") launch.wave_order = 1;

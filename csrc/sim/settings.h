@@ -7,7 +7,8 @@
 
 namespace sim {
 
-// Fills in threads (AOTRITON_SIM_THREADS), the limit on a wave's instructions (AOTRITON_SIM_LIMIT) and the order of waves
+// Fills in threads (AOTRITON_SIM_THREADS), the limit on a wave's instructions (AOTRITON_SIM_LIMIT), the checks
+// (AOTRITON_SIM_CHECKS: `all`, `none` or names, checks.h) and the order of waves
 // (AOTRITON_SIM_ORDER: `forward`, `backward` or a number, the seed of shuffles). Throws where a value is none.
 void apply_environment(Launch& launch);
 
