@@ -37,15 +37,14 @@ inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 inline double fused(double a, double b, double c) { return std::fma(a, b, c); }
 inline u32 fused(u32 a, u32 b, u32 c) { return a * b + c; }
 
+template <typename V, typename T, std::size_t... i>
+inline V all(T value, std::index_sequence<i...>) { return V{(static_cast<void>(i), value)...}; }
+
 template <typename V, typename T>
-inline V all(T value) {
-  if constexpr (std::is_same_v<V, T>) {
-    return value;
-  } else {
-    V result;
-    for (unsigned i = 0; i < sizeof(V) / sizeof(T); ++i) result[i] = value;
-    return result;
-  }
+inline V load_vector(const T* from) {
+  V result;
+  std::memcpy(&result, from, sizeof result);
+  return result;
 }
 
 // A register of the result, as numbers of the sum's type.
@@ -72,17 +71,25 @@ inline void multiply_row(const Multiply& m, const u16* a_at, const u16* b_at, T*
   const std::size_t steps = m.places->step.size();
   for (unsigned piece = 0; piece < pieces; piece += at_once) {
     V sum[at_once][count];
-    std::memcpy(sum, sums + piece * width, sizeof sum);
+#pragma GCC unroll 8
+    for (unsigned p = 0; p < at_once; ++p) {
+#pragma GCC unroll 8
+      for (unsigned v = 0; v < count; ++v) sum[p][v] = load_vector<V>(sums + (piece + p) * width + v * lanes);
+    }
     for (std::size_t s = 0; s < steps; ++s) {
       const unsigned base = step[s];
       V row[count];
-      if constexpr (one_block && !sparse) std::memcpy(row, b + base, sizeof row);
+      const auto read = [&](const T* from) {
+#pragma GCC unroll 8
+        for (unsigned v = 0; v < count; ++v) row[v] = load_vector<V>(from + v * lanes);
+      };
+      if constexpr (one_block && !sparse) read(b + base);
 #pragma GCC unroll 8
       for (unsigned p = 0; p < at_once; ++p) {
         const unsigned at = base + a_at[piece + p];
-        if constexpr (sparse) std::memcpy(row, b + m.sparse[at], sizeof row);
-        else if constexpr (!one_block) std::memcpy(row, b + base + b_at[piece + p], sizeof row);
-        const V factor = all<V>(a[at]);
+        if constexpr (sparse) read(b + m.sparse[at]);
+        else if constexpr (!one_block) read(b + base + b_at[piece + p]);
+        const V factor = all<V>(a[at], std::make_index_sequence<lanes>());
 #pragma GCC unroll 8
         for (unsigned v = 0; v < count; ++v) sum[p][v] = fused(factor, row[v], sum[p][v]);
       }
@@ -102,7 +109,10 @@ void multiply(const Multiply& m) {
     read_row<T, Out>(sums, m.c + r * m.c_step);
     if (sparse || places.one_block) multiply_row<T, width, sparse, true>(m, a_at, b_at, sums);
     else multiply_row<T, width, sparse, false>(m, a_at, b_at, sums);
-    write_row<T, Out>(m.out + r * out_step, sums);
+    u32* const row = m.out + r * out_step;
+    write_row<T, Out>(row, sums);
+    if (!m.flush) continue;
+    for (unsigned i = 0; i < 64; ++i) row[i] = (row[i] & 0x7f800000) == 0 ? row[i] & 0x80000000 : row[i];
   }
 }
 

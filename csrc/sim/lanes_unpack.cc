@@ -90,17 +90,22 @@ void unpack_double(const u32* rows, unsigned items, void* tile) {
 }
 
 #ifdef __F16C__
+template <bool flush>
 void unpack_half(const u32* rows, unsigned items, void* tile) {
   auto* to = static_cast<float*>(tile);
-  const __m256i low = _mm256_set1_epi32(0xffff);
+  const __m256i low = _mm256_set1_epi32(0xffff), exponent = _mm256_set1_epi16(0x7c00), sign = _mm256_set1_epi16(-0x8000);
   for (unsigned item = 0; item < items; item += 2, to += 128, rows += 64) {
     for (unsigned lane = 0; lane < 64; lane += 16) {
       const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + lane));
       const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + lane + 8));
       const __m256i even = _mm256_packus_epi32(_mm256_and_si256(x, low), _mm256_and_si256(y, low));
       const __m256i odd = _mm256_packus_epi32(_mm256_srli_epi32(x, 16), _mm256_srli_epi32(y, 16));
-      const __m256i halves[2] = {_mm256_permute4x64_epi64(even, 0xd8), _mm256_permute4x64_epi64(odd, 0xd8)};
+      __m256i halves[2] = {_mm256_permute4x64_epi64(even, 0xd8), _mm256_permute4x64_epi64(odd, 0xd8)};
       for (unsigned i = 0; i < 2; ++i) {
+        if (flush) {
+          const __m256i denormal = _mm256_cmpeq_epi16(_mm256_and_si256(halves[i], exponent), _mm256_setzero_si256());
+          halves[i] = _mm256_and_si256(halves[i], _mm256_or_si256(sign, _mm256_xor_si256(denormal, _mm256_set1_epi16(-1))));
+        }
         _mm256_storeu_ps(to + 64 * i + lane, _mm256_cvtph_ps(_mm256_castsi256_si128(halves[i])));
         _mm256_storeu_ps(to + 64 * i + lane + 8, _mm256_cvtph_ps(_mm256_extracti128_si256(halves[i], 1)));
       }
@@ -108,7 +113,8 @@ void unpack_half(const u32* rows, unsigned items, void* tile) {
   }
 }
 #else
-constexpr Unpack unpack_half = unpack<Small<5, 10, 15, Special::ieee>>;
+template <bool flush>
+constexpr Unpack unpack_half = unpack<Small<5, 10, 15, Special::ieee, flush>>;
 #endif
 
 } // namespace
@@ -118,9 +124,9 @@ Unpack unpack_of(Number number) {
     case Number::f64: return unpack_double;
     case Number::f32: return unpack<Single>;
     case Number::xf32: return unpack<Reduced>;
-    case Number::f16: return unpack_half;
+    case Number::f16: return unpack_half<false>;
     case Number::bf16: return unpack<Wide>;
-    case Number::f16_flushed: return unpack<Small<5, 10, 15, Special::ieee, true>>;
+    case Number::f16_flushed: return unpack_half<true>;
     case Number::bf16_flushed: return unpack<WideFlushed>;
     case Number::i8: return unpack<Byte>;
     case Number::fp8: return unpack<Small<4, 3, 7, Special::one_nan>>;

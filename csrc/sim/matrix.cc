@@ -159,7 +159,9 @@ void negate(double* tile, unsigned items) {
 void join_runs(const Matrix& m, float* to, const float* from) {
   for (unsigned k = 0; k < m.depth; ++k) {
     const unsigned item = k / (m.depth / 2) * 16 + k % 16, group = k % (m.depth / 2) / 16;
-    std::copy_n(from + item * lane_count + group * m.rows, m.rows, to + k % 32 * lane_count + k / 32 * m.rows);
+    const float* const row = from + item * lane_count + group * m.rows;
+    std::memcpy(to + k % 32 * lane_count + k / 32 * m.rows, row, 16 * sizeof *row);
+    if (m.rows == 32) std::memcpy(to + k % 32 * lane_count + k / 32 * 32 + 16, row + 16, 16 * sizeof *row);
   }
 }
 
@@ -218,7 +220,7 @@ void run_matrix(Wave& wave, const Op& op) {
   const Source& c = op.source[2];
   Room room;
   unpack(m, wave, op, room);
-  Multiply arguments{room.a, room.b, nullptr, wave.vgpr[c.reg], lane_count * c.width, wave.vgpr[op.out], &m.places};
+  Multiply arguments{room.a, room.b, nullptr, wave.vgpr[c.reg], lane_count * c.width, wave.vgpr[op.out], &m.places, m.flush};
   if (c.kind != Source::Kind::vector) {
     arguments.c = rows_of(wave, c, room.rows);
     arguments.c_step = 0;
@@ -239,11 +241,6 @@ void run_matrix(Wave& wave, const Op& op) {
     arguments.sparse = room.sparse;
   }
   m.multiply(arguments);
-  if (m.flush) {
-    for (unsigned r = 0; r < op.out_width; ++r) {
-      for (std::uint32_t& value : wave.vgpr[op.out + r]) value = (value & 0x7f800000) == 0 ? value & 0x80000000 : value;
-    }
-  }
 }
 
 // Whether cbsz, abid and blgp say something that the instruction doesn't have: AMD's documents leave it open.

@@ -33,6 +33,7 @@ struct Multiply {
   unsigned c_step = 0;                   // from one register to the next; 0: the same again
   std::uint32_t* out = nullptr;
   const Places* places = nullptr;
+  bool flush = false;                    // denormal results are zero
 };
 
 // Reads `items` numbers of each lane from rows of registers.
