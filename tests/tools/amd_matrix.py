@@ -5,6 +5,7 @@ The places are those that AMD publishes in its ISA documents and its matrix inst
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -84,34 +85,43 @@ class MatrixInstruction:
 
     def pack(self, values: np.ndarray, kind: str) -> np.ndarray:
         """Registers (n, 64) of A's rows or B's columns, `values` (blocks, size, k) of the kind's type."""
-        items = values.shape[0] * values.shape[1] * values.shape[2] // 64
-        bits = _BITS[kind]
-        codes = values.view(f"u{values.dtype.itemsize}")
-        lanes = [0] * 64
-        for (block, i, k), code in np.ndenumerate(codes):
-            item, lane = self.input_place(kind, block, i, k, items)
-            lanes[lane] |= (int(code) & (1 << bits) - 1) << bits * item
-        words = items * bits // 32
-        return np.array([[lane >> 32 * w & 0xFFFFFFFF for lane in lanes] for w in range(words)], np.uint32)
+        bits, items = _BITS[kind], values.size // 64
+        codes = values.view(np.uint8).reshape(*values.shape, -1)
+        lanes = np.zeros((64, items, codes.shape[-1]), np.uint8)
+        item, lane = _input_places(self, kind, values.shape, items)
+        lanes[lane, item] = codes
+        each = np.unpackbits(lanes, axis=2, bitorder="little")[:, :, :bits].reshape(64, -1)
+        return np.ascontiguousarray(np.packbits(each, axis=1, bitorder="little").view(np.uint32).T)
 
     def pack_result(self, values: np.ndarray) -> np.ndarray:
         """Registers (n, 64) of results or of C, (blocks, size, size)."""
         wide = values.dtype.itemsize // 4
         words = np.ascontiguousarray(values).view(np.uint32).reshape(*values.shape, wide)
-        rows = np.zeros((self.registers[2], 64), np.uint32)
-        for block, i, j in np.ndindex(*values.shape):
-            item, lane = self.output_place(block, i, j)
-            rows[wide * item : wide * (item + 1), lane] = words[block, i, j]
-        return rows
+        item, lane = _output_places(self)
+        rows = np.zeros((self.registers[2] // wide, 64, wide), np.uint32)
+        rows[item, lane] = words
+        return np.ascontiguousarray(rows.transpose(0, 2, 1)).reshape(-1, 64)
 
     def unpack_result(self, rows: np.ndarray) -> np.ndarray:
         """(blocks, size, size) from registers (n, 64)."""
         wide = np.dtype(self.out).itemsize // 4
-        values = np.zeros((self.blocks, self.size, self.size, wide), np.uint32)
-        for block, i, j in np.ndindex(*values.shape[:3]):
-            item, lane = self.output_place(block, i, j)
-            values[block, i, j] = rows[wide * item : wide * (item + 1), lane]
-        return values.view(self.out)[..., 0]
+        words = np.ascontiguousarray(rows.reshape(-1, wide, 64).transpose(0, 2, 1))
+        return words[_output_places(self)].view(self.out)[..., 0]
+
+
+@functools.cache
+def _input_places(
+    one: MatrixInstruction, kind: str, shape: tuple[int, ...], items: int
+) -> tuple[np.ndarray, np.ndarray]:
+    places = np.array([one.input_place(kind, *at, items) for at in np.ndindex(*shape)]).reshape(*shape, 2)
+    return places[..., 0], places[..., 1]
+
+
+@functools.cache
+def _output_places(one: MatrixInstruction) -> tuple[np.ndarray, np.ndarray]:
+    shape = (one.blocks, one.size, one.size)
+    places = np.array([one.output_place(*at) for at in np.ndindex(*shape)]).reshape(*shape, 2)
+    return places[..., 0], places[..., 1]
 
 
 def _dense(arch: str) -> list[tuple[str, int, int, int, str, str]]:
