@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools import altered_packs
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CALL = """
@@ -73,3 +75,13 @@ def test_a_folder_that_is_not_prepared_says_so(tmp_path):
     assert done.returncode == 1
     assert "is no prepared folder" in done.stderr
     assert "hint: make packs-gpu" in done.stderr
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("what", altered_packs.ALTERED)
+def test_altered_packs_are_refused(folder, what):
+    environment = {"PYTHONPATH": f"{folder / 'lib'}:{folder}", "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "-c", altered_packs.PROGRAM, str(folder / "packs"), "record:sm_90", what]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    altered_packs.check(done.stdout, what, "record:sm_90")

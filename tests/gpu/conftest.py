@@ -5,6 +5,7 @@ They run from the folder that `make packs-gpu` prepares, by its run.py: an insta
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -19,11 +20,22 @@ try:
     import torch
 except ImportError:  # run.py says so; whoever collects the whole tree goes on
     torch = None
-    collect_ignore_glob = ["test_*.py"]
 
 pytest.register_assert_rewrite("tests.tools.cases")
 
 watch = CompilerWatch()
+
+
+class WithoutTorch(pytest.Module):
+    """A module of tests where PyTorch isn't: skipped before it is imported, when it is named explicitly too."""
+
+    def collect(self):
+        pytest.skip("the GPU tests need PyTorch, which is not installed here", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    """Stands in for all modules of this folder where there is no PyTorch."""
+    return WithoutTorch.from_parent(parent, path=module_path) if torch is None else None
 
 
 def pytest_collection_modifyitems(items):
@@ -31,7 +43,7 @@ def pytest_collection_modifyitems(items):
     here = [item for item in items if Path(__file__).parent in item.path.parents]
     for item in here:
         item.add_marker(pytest.mark.gpu)
-        if not torch.cuda.is_available():
+        if torch is None or not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="PyTorch sees no GPU"))
     items.sort(key=lambda item: item.name == "test_nothing_was_compiled_in_the_whole_run")
 
@@ -70,14 +82,19 @@ def child_environment(prepared):
     return {**kept, "PYTHONPATH": f"{prepared / 'lib'}{os.pathsep}{prepared}"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def kernel_of(prepared):
-    """Opens a kernel of tests/gpu/kernels or of an example by the name of its folder, its family and its own name."""
+    """Opens a kernel of tests/gpu/kernels or of an example by the name of its folder, its family and its own name.
 
-    def opened(folder: str, family: str, name: str, device: str = "cuda:0"):
-        return open_kernel(family, name, folder=Path(prepared, "packs", folder), device=device)
+    They are closed when the test ends, so that each test's first launches load their code.
+    """
+    with contextlib.ExitStack() as stack:
 
-    return opened
+        def opened(folder: str, family: str, name: str, device: str = "cuda:0"):
+            return stack.enter_context(open_kernel(family, name, folder=Path(prepared, "packs", folder), device=device))
+
+        yield opened
+        torch.cuda.synchronize()
 
 
 def pytest_report_header():

@@ -8,6 +8,8 @@ import threading
 import pytest
 import torch
 
+from tests.tools import altered_packs
+
 N = 1000
 CUDA = ctypes.CDLL("libcuda.so.1") if torch.cuda.is_available() else None
 
@@ -173,8 +175,16 @@ print("parent:", int(y.sum()))
 MEMORY = """
 import ctypes, sys, torch, aotriton
 cuda = ctypes.CDLL("libcuda.so.1")
-poke = aotriton.open_kernel("faults", "poke", folder=sys.argv[1], device="cuda:0")
-y = torch.zeros(1000, dtype=torch.int32, device="cuda")
+a = torch.ones(128 * 128, dtype=torch.float16, device="cuda")
+c = torch.empty(128 * 128, dtype=torch.float32, device="cuda")
+
+def attempt(number):  # another path is another kernel, which loads code of its own
+    c.fill_(float("nan"))
+    kernel = aotriton.open_kernel("faults", "product", folder=sys.argv[1] + "/." * number, device="cuda:0")
+    kernel.launch(A=a, B=a, C=c, N=128, stream=0)
+
+c.fill_(float("nan"))
+assert bool(c.isnan().all())  # what PyTorch needs for this it has from now on
 held, size = [], 1 << 36
 while size >= 4096:
     pointer = ctypes.c_void_p()
@@ -182,20 +192,20 @@ while size >= 4096:
         held.append(pointer)
     else:
         size //= 2
-kernels = []
+done = 0
 try:
-    for _ in range(20000):
-        kernels.append(aotriton.open_kernel("faults", "poke", folder=sys.argv[1], device="cuda:0"))
-        kernels[-1].launch(Y=y, address=0, N=1000, stream=0)
-        break
+    while done < 1900:
+        attempt(done)
+        done += 1
 except aotriton.DeviceError as error:
-    print(error)
+    print("refused:", error)
+torch.cuda.synchronize()
+print("loaded:", done, "untouched:", bool(c.isnan().all()))
 for pointer in held:
     cuda.cuMemFree_v2(pointer)
-y.fill_(-1)
-poke.launch(Y=y, address=0, N=1000)
+attempt(done)
 torch.cuda.synchronize()
-print("then:", int(y.sum()))
+print("then:", int(c.sum()))
 """
 END = """
 import ctypes, sys, torch, aotriton
@@ -212,8 +222,8 @@ print("end:", int(y.sum()))
 """
 
 
-def outcome(program, prepared, environment):
-    command = [sys.executable, "-c", program, str(prepared / "packs" / "faults")]
+def outcome(program, prepared, environment, *arguments):
+    command = [sys.executable, "-c", program, *(arguments or (str(prepared / "packs" / "faults"),))]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -239,7 +249,23 @@ def test_a_process_that_was_forked(prepared, child_environment):
 
 
 def test_memory_that_runs_out(prepared, child_environment):
-    assert f"then: {N * (N - 1) // 2}" in outcome(MEMORY, prepared, child_environment)
+    said = outcome(MEMORY, prepared, child_environment)
+    refused = [line for line in said.splitlines() if line.startswith("refused: ")]
+    assert len(refused) == 1, said  # 1900 times 34 kB of code are more than a driver keeps in reserve
+    assert "refused: faults.product, functional 0 (" in said
+    assert " on cuda:0 (sm_90): cu" in said
+    assert "failed: CUDA_ERROR_OUT_OF_MEMORY (2)" in said
+    assert "the process can go on: free memory of the device and call again" in said
+    assert "untouched: True" in said
+    assert f"then: {128**3}" in said
+
+
+@pytest.mark.parametrize("what", altered_packs.ALTERED)
+def test_code_that_is_refused(prepared, child_environment, what):
+    arguments = (str(prepared / "packs"), "cuda:0", what)
+    said = outcome(altered_packs.PROGRAM, prepared, child_environment, *arguments)
+    altered_packs.check(said, what, "cuda:0")
+    assert f"then {N * (N - 1) // 2}" in said
 
 
 def test_the_end_of_a_process(prepared, child_environment):

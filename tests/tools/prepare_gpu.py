@@ -16,10 +16,15 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.tools.altered_packs import write_altered  # noqa: E402 - this file is run as a program, from anywhere
+
 BUILD = ROOT / "build" / "cmake"
 MOST_PACKS, MOST_ALL = 40_000_000, 64 * 2**20
 # Kernels beside flash's: a description and a build set each, whose packs go to packs/<name>/.
@@ -55,9 +60,9 @@ def tool(name: str) -> Path | str:
     return beside if beside.exists() else name
 
 
-def build_packs(out: Path, build_set: Path | str, workers: int, *more: object) -> None:
+def build_packs(out: Path, build_set: Path | str, workers: int, *more: object, target: str = TARGET) -> None:
     """Packs of a set, shown as they are built."""
-    command = [sys.executable, "-m", "aotriton", "build", "--set", build_set, "--target", TARGET, "--out", out]
+    command = [sys.executable, "-m", "aotriton", "build", "--set", build_set, "--target", target, "--out", out]
     command += ["--workers", workers, *more]
     if subprocess.run([str(word) for word in command], cwd=ROOT, check=False).returncode:
         sys.exit(1)
@@ -89,6 +94,18 @@ def copy_tests(folder: Path) -> None:
         shutil.copy(source, target)
     (folder / "pytest.ini").write_text(PYTEST_INI, encoding="utf-8")
     shutil.copy(ROOT / "tests" / "tools" / "run_gpu.py", folder / "run.py")
+
+
+def build_altered(packs: Path, workers: int) -> None:
+    """Packs whose code a driver refuses, made of those of the family `faults`."""
+    faults = ROOT / "tests/gpu/kernels/faults"
+    with tempfile.TemporaryDirectory(prefix="aotriton-foreign-") as made:
+        foreign = Path(made, "foreign.json")
+        asked = json.loads((faults / "set.json").read_text(encoding="utf-8"))
+        foreign.write_text(json.dumps({**asked, "targets": ["sm_80"]}), encoding="utf-8")
+        build_packs(Path(made), foreign, workers, "--family", faults / "description.py", target="sm_80")
+        good = packs / "faults" / "nvidia-sm90" / "faults" / "poke.zip"
+        write_altered(packs, good, Path(made, "nvidia-sm80", "faults", "poke.zip"))
 
 
 def bytes_of(folder: Path) -> int:
@@ -124,6 +141,7 @@ def main() -> int:
     for path in SETS:
         family = path.with_name("description.py")
         build_packs(folder / "packs" / path.parent.name, path, arguments.workers, "--family", family)
+    build_altered(folder / "packs", arguments.workers)
     build_packs(folder / "lib" / "aotriton.images", arguments.set, arguments.workers)
     made = facts(folder, arguments.set)
     (folder / "facts.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
