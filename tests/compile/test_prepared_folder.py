@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import altered_packs
+from tests.tools import refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,10 +78,10 @@ def test_a_folder_that_is_not_prepared_says_so(tmp_path):
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("what", altered_packs.ALTERED)
-def test_altered_packs_are_refused(folder, what):
+@pytest.mark.parametrize("what", refusals.ALTERED)
+def test_refusals_are_refused(folder, what):
     environment = {"PYTHONPATH": f"{folder / 'lib'}:{folder}", "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, "-c", altered_packs.PROGRAM, str(folder / "packs"), "record:sm_90", what]
+    command = [sys.executable, "-c", refusals.PROGRAM, str(folder / "packs"), "record:sm_90", what]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    altered_packs.check(done.stdout, what, "record:sm_90")
+    refusals.check(done.stdout, what, "record:sm_90")

@@ -8,7 +8,7 @@ import threading
 import pytest
 import torch
 
-from tests.tools import altered_packs
+from tests.tools import refusals
 
 N = 1000
 CUDA = ctypes.CDLL("libcuda.so.1") if torch.cuda.is_available() else None
@@ -260,11 +260,11 @@ def test_memory_that_runs_out(prepared, child_environment):
     assert f"then: {128**3}" in said
 
 
-@pytest.mark.parametrize("what", altered_packs.ALTERED)
+@pytest.mark.parametrize("what", refusals.ALTERED)
 def test_code_that_is_refused(prepared, child_environment, what):
     arguments = (str(prepared / "packs"), "cuda:0", what)
-    said = outcome(altered_packs.PROGRAM, prepared, child_environment, *arguments)
-    altered_packs.check(said, what, "cuda:0")
+    said = outcome(refusals.PROGRAM, prepared, child_environment, *arguments)
+    refusals.check(said, what, "cuda:0")
     assert f"then {N * (N - 1) // 2}" in said
 
 

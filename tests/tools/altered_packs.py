@@ -6,7 +6,6 @@ memory than there is; hashes, sizes and names are right, so that only the device
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,13 +16,11 @@ from aotriton.pack.aks2 import Image, decode, encode
 from aotriton.pack.flatbuffer import read_index
 from aotriton.pack.flatzip import open_zip, write_zip
 from aotriton.pack.schema import compile_index
+from tests.tools.refusals import ALTERED, MOST_SHARED
 
-__all__ = ["ALTERED", "MOST_SHARED", "PROGRAM", "alter", "check", "damaged", "hungry", "relabelled", "write_altered"]
+__all__ = ["alter", "damaged", "hungry", "relabelled", "write_altered"]
 
 INDEX = "__index__"
-MOST_SHARED = 1 << 20
-"""Bytes of shared memory that no device has."""
-
 
 def damaged(image: Image) -> Image:
     """An ELF file whose sections stand where they should, and hold zeros: a driver that looks finds nothing.
@@ -67,57 +64,11 @@ def relabelled(image: Image) -> Image:
     return image
 
 
-ALTERED = {"damaged": damaged, "hungry": hungry, "foreign": relabelled}
-"""By the folder of the packs that `write_altered` makes."""
-
-
-PROGRAM = """
-import sys, aotriton
-folder, device, what = sys.argv[1:]
-if device.startswith("cuda"):
-    import torch
-    y = torch.full((1000,), -1, dtype=torch.int32, device="cuda")
-    done = torch.cuda.synchronize
-else:
-    import numpy
-    y, done = numpy.full(1000, -1, numpy.int32), lambda: None
-good = aotriton.open_kernel("faults", "poke", folder=f"{folder}/faults", device=device)
-bad = aotriton.open_kernel("faults", "poke", folder=f"{folder}/{what}", device=device)
-for _ in range(2):
-    try:
-        bad.launch(Y=y, address=0, N=1000)
-        print("launched")
-    except aotriton.AotritonError as error:
-        print(f"{type(error).__name__}: {error}")
-done()
-print("untouched", bool((y == -1).all()))
-good.launch(Y=y, address=0, N=1000)
-done()
-print("then", int(y.sum()))
-"""
-"""For a process of its own, since drivers may crash: refused code, twice, and then good one.
-
-Its arguments are the folder with the folders of packs, the device, and one of ALTERED.
-"""
-_WORDS = {
-    "damaged": ("DeviceError", r"cu\w+ failed: CUDA_ERROR_(INVALID_IMAGE|INVALID_SOURCE|NOT_FOUND|NO_BINARY_FOR_GPU) "),
-    "foreign": ("DeviceError", r"cu\w+ failed: CUDA_ERROR_NO_BINARY_FOR_GPU \(209\): .*the code object is for sm_80; "),
-    "hungry": ("UnsupportedError", rf"needs {MOST_SHARED} bytes of shared memory, a block has 232448"),
-}
-
-
-def check(said: str, what: str, device: str) -> None:
-    """What the program has to print for one of ALTERED: both refusals with names, and that nothing was written."""
-    kind, words = _WORDS[what]
-    refused = rf"{kind}: faults\.poke.* on {re.escape(device)} \(sm_90\): .*{words}.*"
-    refused += rf"; pack .*{what}/nvidia-sm90/faults/poke\.zip$"
-    assert len(re.findall(refused, said, re.MULTILINE)) == 2, said
-    assert "launched" not in said
-    assert "untouched True" in said
+_CHANGES = {"damaged": damaged, "hungry": hungry, "foreign": relabelled}
 
 
 def write_altered(folder: Path, good: Path, foreign: Path) -> None:
-    """Writes `folder`/<what>/nvidia-sm90/faults/poke.zip for each of ALTERED.
+    """Writes `folder`/<what>/nvidia-sm90/faults/poke.zip for each of `refusals.ALTERED`.
 
     Parameters
     ----------
@@ -128,6 +79,7 @@ def write_altered(folder: Path, good: Path, foreign: Path) -> None:
     foreign : path
         The same kernel's for sm_80, whose code no device of sm_90 takes.
     """
-    for name, change in ALTERED.items():
+    for name in ALTERED:
+        change = _CHANGES[name]
         source, targets = (foreign, {"sm_80": "sm_90"}) if name == "foreign" else (good, None)
         alter(source, folder / name / "nvidia-sm90" / "faults" / "poke.zip", change, targets)
