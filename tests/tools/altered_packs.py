@@ -22,6 +22,7 @@ __all__ = ["alter", "damaged", "hungry", "relabelled", "write_altered"]
 
 INDEX = "__index__"
 
+
 def damaged(image: Image) -> Image:
     """An ELF file whose sections stand where they should, and hold zeros: a driver that looks finds nothing.
 
