@@ -77,27 +77,31 @@ template <> struct FloatTraits<f64> {
 template <typename T> inline bool is_nan(T a) { return a != a; }
 template <typename T> inline bool is_signaling(T a) {
   using Traits = FloatTraits<T>;
-  return a != a && (bits_of(a) & Traits::quiet) == 0;
+  return (a != a) & ((bits_of(a) & Traits::quiet) == 0);
 }
 template <typename T> inline T quieted(T a) {
   return std::bit_cast<T>(bits_of(a) | FloatTraits<T>::quiet);
 }
 
 // IEEE's minNum and maxNum of the mode `IEEE`: a NaN loses against a number, a signaling one wins as a quiet one; -0 < +0.
+// Equal numbers differ at most in their signs.
+template <typename T> inline T number_of(T a, T b, T chosen, T equal) { // `chosen` is b where a comparison with a NaN chose
+  T r = b != b ? a : chosen;
+  r = a == b ? equal : r;
+  const bool signals = is_signaling(a) | is_signaling(b);
+  return signals ? quieted(is_signaling(a) ? a : b) : r;
+}
 template <typename T> inline T minimum_number(T a, T b) {
-  const bool first = a < b || (a == b && (bits_of(a) & FloatTraits<T>::sign) != 0);
-  const T least = is_nan(a) ? b : is_nan(b) || first ? a : b;
-  return is_signaling(a) ? quieted(a) : is_signaling(b) ? quieted(b) : least;
+  return number_of(a, b, a < b ? a : b, std::bit_cast<T>(bits_of(a) | bits_of(b)));
 }
 template <typename T> inline T maximum_number(T a, T b) {
-  const bool first = a > b || (a == b && (bits_of(a) & FloatTraits<T>::sign) == 0);
-  const T most = is_nan(a) ? b : is_nan(b) || first ? a : b;
-  return is_signaling(a) ? quieted(a) : is_signaling(b) ? quieted(b) : most;
+  return number_of(a, b, a > b ? a : b, std::bit_cast<T>(bits_of(a) & bits_of(b)));
 }
 template <typename T> inline T median(T a, T b, T c) {
   const T most = maximum_number(maximum_number(a, b), c);
-  const T others = most == a ? maximum_number(b, c) : most == b ? maximum_number(a, c) : maximum_number(a, b);
-  return is_nan(a) || is_nan(b) || is_nan(c) ? minimum_number(minimum_number(a, b), c) : others;
+  const T of_ab = maximum_number(a, b), of_ac = maximum_number(a, c), of_bc = maximum_number(b, c);
+  const T others = most == a ? of_bc : most == b ? of_ac : of_ab;
+  return (a != a) | (b != b) | (c != c) ? minimum_number(minimum_number(a, b), c) : others;
 }
 // IEEE's minimum and maximum: a NaN wins.
 template <typename T> inline T minimum(T a, T b) {

@@ -28,11 +28,12 @@ inline u64 four_sads(u64 a, u32 b, u64 c, bool clamp) {
   return all;
 }
 
-inline u32 chosen_byte(u64 data, u32 choice) {
-  if (choice >= 13) return 255;
-  if (choice == 12) return 0;
-  if (choice >= 8) return byte(data, 2 * (choice - 8) + 1) >> 7 != 0 ? 255 : 0;
-  return byte(data, choice);
+// A byte of the eight of a and b, or 8 to 11: the sign of one of the halves, 12: zero, from 13 on: all ones.
+inline u32 chosen_byte(u32 a, u32 b, u32 choice) {
+  const u32 plain = ((choice & 4) != 0 ? a : b) >> 8 * (choice & 3) & 255;
+  const u32 sign = 255 & (0u - (((choice & 2) != 0 ? a : b) >> (15 + 16 * (choice & 1)) & 1));
+  const u32 special = choice == 12 ? 0u : choice > 12 ? 255u : sign;
+  return choice < 8 ? plain : special;
 }
 
 template <typename T>
@@ -94,9 +95,8 @@ constexpr LaneEntry table[] = {
       return all;
     }),
     lanes("v_perm_b32", [](u32 a, u32 b, u32 c) {
-      const u64 data = u64{a} << 32 | b;
-      return chosen_byte(data, byte(c, 0)) | chosen_byte(data, byte(c, 1)) << 8 | chosen_byte(data, byte(c, 2)) << 16 |
-             chosen_byte(data, byte(c, 3)) << 24;
+      return chosen_byte(a, b, byte(c, 0)) | chosen_byte(a, b, byte(c, 1)) << 8 | chosen_byte(a, b, byte(c, 2)) << 16 |
+             chosen_byte(a, b, byte(c, 3)) << 24;
     }),
 
     lanes("v_dot2_f32_f16", [](u32 a, u32 b, f32 c) { return dot_halves(a, b, c); }),

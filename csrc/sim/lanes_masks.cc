@@ -1,11 +1,22 @@
 // Masks and lanes.
 #include "sim/lane_table.h"
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace sim::SIM_BUILD {
 namespace {
 
 std::uint64_t gather(const std::uint32_t* bits) {
   std::uint64_t mask = 0;
+#ifdef __AVX2__
+  for (unsigned i = 0; i < 64; i += 8) {
+    const __m256i eight = _mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bits + i)), 31);
+    mask |= static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_castsi256_ps(eight))) << i;
+  }
+  return mask;
+#endif
   for (unsigned i = 0; i < 64; ++i) mask |= std::uint64_t{bits[i]} << i;
   return mask;
 }

@@ -215,10 +215,9 @@ Op indexed(const Wave& wave, const Op& op) {
   return moved;
 }
 
-void run_general(Wave& wave, const Op& asked) {
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
+namespace {
+
+void run_one(Wave& wave, const Op& op) {
   Row64 room[4][most_width], result[most_width], bits;
   Rows rows{};
   std::uint64_t written = wave.exec();
@@ -244,6 +243,13 @@ void run_general(Wave& wave, const Op& asked) {
   const std::uint64_t mask = gather(bits.lane) & written;
   wave.set_pair(op.mask_out, mask);
   if (op.exec_too) wave.set_pair(code_exec, mask);
+}
+
+} // namespace
+
+void run_general(Wave& wave, const Op& op) {
+  if ((wave.mode & mode_indexed) != 0) run_one(wave, indexed(wave, op));
+  else run_one(wave, op);
 }
 
 } // namespace sim

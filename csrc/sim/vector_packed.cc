@@ -18,6 +18,17 @@ void join(std::uint32_t* low, const std::uint32_t* high) {
   for (unsigned i = 0; i < lane_count; ++i) low[i] = (low[i] & 0xffff) | high[i] << 16;
 }
 
+bool counts_from_m0(const Wave& wave) { return (wave.mode & mode_indexed) != 0; }
+
+// Runs the operation with its registers counted from m0.
+void with_index(Wave& wave, const Op& op, Run run) {
+  const Op moved = indexed(wave, op);
+  const std::uint32_t mode = wave.mode;
+  wave.mode &= ~mode_indexed;
+  run(wave, moved);
+  wave.mode = mode;
+}
+
 struct Select {
   unsigned low, high, negative_low, negative_high; // a bit for each source
 };
@@ -29,10 +40,8 @@ Select select_of(const Op& op) {
   return {m.op_sel, m.op_sel_hi, m.neg, m.neg_hi};
 }
 
-void run_halves(Wave& wave, const Op& asked) {
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
+void run_halves(Wave& wave, const Op& op) {
+  if (counts_from_m0(wave)) return with_index(wave, op, run_halves);
   Row64 room[2], part[2][4], result[2];
   const Select s = select_of(op);
   const FloatMode mode(wave, op);
@@ -57,28 +66,32 @@ void run_halves(Wave& wave, const Op& asked) {
   blend(wave.vgpr[op.out], result[0].lane, 1, wave.exec());
 }
 
+const std::uint32_t* negated(const std::uint32_t* rows, std::uint32_t* to) {
+  for (unsigned i = 0; i < lane_count; ++i) to[i] = rows[i] ^ 0x80000000;
+  return to;
+}
+
+// One of the two registers of a source that is a constant or a scalar.
+const std::uint32_t* plain_register(const Wave& wave, const Source& s, bool second, Row64* room) {
+  if (s.kind == Source::Kind::constant) return s.lanes + (second ? lane_count : 0);
+  const std::uint32_t value = s.reg < 128 ? wave.sgpr[s.reg + second] : static_cast<std::uint32_t>(second ? 0 : scalar_value(wave, s));
+  for (std::uint32_t& lane : room->lane) lane = value;
+  return room->lane;
+}
+
 // One of the two registers of a source of f32.
 const std::uint32_t* register_of(const Wave& wave, const Source& s, bool second, bool negative, Row64* room, const FloatMode& mode) {
-  const std::uint32_t* rows = nullptr;
-  if (s.kind == Source::Kind::vector) {
-    rows = wave.vgpr[s.reg + second];
-  } else if (s.kind == Source::Kind::constant) {
-    rows = s.lanes + (second ? lane_count : 0);
-  } else {
-    const std::uint32_t value = s.reg < 128 ? wave.sgpr[s.reg + second] : static_cast<std::uint32_t>(second ? 0 : scalar_value(wave, s));
-    for (std::uint32_t& lane : room->lane) lane = value;
-    rows = room->lane;
-  }
+  const bool vector = s.kind == Source::Kind::vector;
+  const std::uint32_t* rows = vector ? wave.vgpr[s.reg + second] : plain_register(wave, s, second, room);
   if (!negative && !unusual(wave)) return rows;
-  for (unsigned i = 0; i < lane_count; ++i) room->lane[i] = rows[i] ^ (negative ? 0x80000000 : 0);
+  if (negative) negated(rows, room->lane);
+  else std::memmove(room->lane, rows, sizeof(Row64));
   mode.flush_source(room->lane, s.type);
   return room->lane;
 }
 
-void run_registers(Wave& wave, const Op& asked) {
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
+void run_registers(Wave& wave, const Op& op) {
+  if (counts_from_m0(wave)) return with_index(wave, op, run_registers);
   Row64 room[2][3], result[2];
   const Select s = select_of(op);
   const FloatMode mode(wave, op);
@@ -90,18 +103,42 @@ void run_registers(Wave& wave, const Op& asked) {
   for (unsigned i = 0; i < 2; ++i) {
     rows[i].out = result[i].lane;
     op.lanes(rows[i]);
-    if (!op.clamp && !unusual(wave)) continue;
     mode.flush_result(result[i].lane, op.out_type);
     scale_and_clamp(wave, result[i].lane, op);
   }
   blend(wave.vgpr[op.out], result[0].lane, 2, wave.exec());
 }
 
+// All lanes, the usual mode, no clamp. Where the first result would overwrite a source of the second, it waits.
+void run_registers_quick(Wave& wave, const Op& op) {
+  const std::uint64_t exec = wave.exec();
+  if (unusual(wave) || exec != ~0ull) return run_registers(wave, op);
+  Row64 room[2][3], result;
+  const Select s = select_of(op);
+  Rows rows[2] = {};
+  bool overlaps = false;
+  for (unsigned i = 0; i < op.source_count; ++i) {
+    const Source& from = op.source[i];
+    for (unsigned k = 0; k < 2; ++k) {
+      const bool second = bit(k == 0 ? s.low : s.high, i), negative = bit(k == 0 ? s.negative_low : s.negative_high, i);
+      const std::uint32_t* lanes = nullptr;
+      if (from.kind == Source::Kind::vector) lanes = wave.vgpr[from.reg + second];
+      else lanes = plain_register(wave, from, second, &room[k][i]);
+      if (negative) lanes = negated(lanes, room[k][i].lane);
+      rows[k].in[i] = lanes;
+    }
+    overlaps = overlaps || rows[1].in[i] == wave.vgpr[op.out];
+  }
+  rows[0].out = overlaps ? result.lane : wave.vgpr[op.out];
+  rows[1].out = wave.vgpr[op.out + 1];
+  op.lanes(rows[0]);
+  op.lanes(rows[1]);
+  if (overlaps) std::memcpy(wave.vgpr[op.out], result.lane, sizeof result);
+}
+
 // v_pk_mov_b32: the first register from the first source, the second from the second.
-void run_pk_mov(Wave& wave, const Op& asked) {
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
+void run_pk_mov(Wave& wave, const Op& op) {
+  if (counts_from_m0(wave)) return with_index(wave, op, run_pk_mov);
   Row64 room[2], result[2];
   const Select s = select_of(op);
   const FloatMode mode(wave, op);
@@ -113,10 +150,8 @@ void run_pk_mov(Wave& wave, const Op& asked) {
 }
 
 // Dot products of 16-bit numbers: the halves are chosen, then the kernel sees whole registers.
-void run_dot(Wave& wave, const Op& asked) {
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
+void run_dot(Wave& wave, const Op& op) {
+  if (counts_from_m0(wave)) return with_index(wave, op, run_dot);
   Row64 room[3][2], chosen[2], part, result;
   const Select s = select_of(op);
   const FloatMode mode(wave, op);
@@ -139,11 +174,9 @@ void run_dot(Wave& wave, const Op& asked) {
 }
 
 // Sources of f32, or halves where op_sel_hi says so; a product and a sum in f32, rounded to a half after that.
-void run_mixed(Wave& wave, const Op& asked) {
+void run_mixed(Wave& wave, const Op& op) {
+  if (counts_from_m0(wave)) return with_index(wave, op, run_mixed);
   static const LaneLoop widen = find_lanes("v_cvt_f32_f16")->run, narrow = find_lanes("v_cvt_f16_f32")->run;
-  const bool moves = (wave.mode & mode_indexed) != 0;
-  const Op moved = moves ? indexed(wave, asked) : Op{};
-  const Op& op = moves ? moved : asked;
   const Modifiers& m = op.in->mods;
   Row64 room[3][2], part, result;
   const FloatMode mode(wave, op);
@@ -236,8 +269,9 @@ bool bind_packed(Program& program, Op& op) {
   if (in.mods.clamp && is_integer(entry->out) && !entry->name.ends_with(":clamp")) return false;
   if (dot && !name.starts_with("v_dot2_") && (in.mods.op_sel != 0 || (in.mods.op_sel_hi & 7) != 7)) return false;
   take(program, op, *entry, entry->count);
-  op.run = dot ? run_dot : entry->out == Type::f32 ? run_registers : run_halves;
-  if (op.run == run_registers) op.out_width = 2;
+  const bool pairs = !dot && entry->out == Type::f32;
+  op.run = dot ? run_dot : !pairs ? run_halves : op.clamp ? run_registers : run_registers_quick;
+  if (pairs) op.out_width = 2;
   return true;
 }
 
