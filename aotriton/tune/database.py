@@ -43,7 +43,7 @@ def connect(path: Path) -> sqlite3.Connection:
             data = _unpacked(data)
         if data.startswith(_MAGIC):
             memory.deserialize(data)
-            memory.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            _read_through(memory)
         else:
             memory.set_authorizer(_deny_files)
             memory.executescript(data.decode())
@@ -51,6 +51,20 @@ def connect(path: Path) -> sqlite3.Connection:
     except (OSError, EOFError, ValueError, sqlite3.Error, tarfile.TarError, lzma.LZMAError) as error:
         raise BuildError(f"{path} is no tuning database: {error}", "SQLite (.sqlite3, .tar.xz), or SQL text") from error
     return memory
+
+
+def _read_through(memory: sqlite3.Connection) -> None:
+    """Reads all that is there, so that damage shows at once and not halfway through what is done with it."""
+    for table in _tables(memory):
+        memory.execute(f"SELECT * FROM {_quoted(table['name'])}").fetchall()
+        _columns(memory, table["name"])
+    found = memory.execute("PRAGMA integrity_check").fetchone()[0]
+    if found != "ok":
+        raise ValueError(found)
+
+
+def _tables(memory: sqlite3.Connection) -> list[sqlite3.Row]:
+    return memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -154,6 +168,8 @@ def save(memory: sqlite3.Connection, path: Path) -> None:
     BuildError
         It can't be written.
     """
+    if path.name.endswith(".tar.xz"):
+        raise BuildError(f"{path} can't be written: archives are only read", "name a .sqlite3 or a .sql")
     memory.commit()
     data = _text(memory).encode() if path.suffix == ".sql" else memory.serialize()
     with Staged() as staged:
@@ -165,8 +181,7 @@ def save(memory: sqlite3.Connection, path: Path) -> None:
 def _text(memory: sqlite3.Connection) -> str:
     """SQL that makes the database, with rows in a fixed order, so that equal content is equal text."""
     lines = ["BEGIN TRANSACTION;"]
-    tables = memory.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-    for table in tables:
+    for table in _tables(memory):
         lines.append(f"{table['sql']};")
         values = " || ',' || ".join(f"quote({_quoted(name)})" for name in _columns(memory, table["name"]))
         found = memory.execute(f"SELECT {values} AS line FROM {_quoted(table['name'])}")

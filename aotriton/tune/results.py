@@ -153,7 +153,7 @@ def _parsed(row: Any, runs: Mapping[str, Run]) -> Run | Result:
     if row["kind"] == "run":
         if row.get("format") != FORMAT:
             raise ValueError(f"its format is {row.get('format')!r}; this version reads format {FORMAT}")
-        return Run(**fields)
+        return _checked_run(Run(**fields))
     if fields["run"] not in runs:
         raise ValueError(f"its run {fields['run']!r} is not in the file before it")
     if fields["status"] not in get_args(Status):
@@ -166,6 +166,15 @@ def _parsed(row: Any, runs: Mapping[str, Run]) -> Run | Result:
         if not isinstance(getattr(result, name), dict):
             raise TypeError(f"its {name} is no object")
     return result
+
+
+def _checked_run(run: Run) -> Run:
+    for name in ("run", "kernel", "gpu", "device"):
+        if not isinstance(getattr(run, name), str):
+            raise TypeError(f"its {name} is no text")
+    if not isinstance(run.facts, dict):
+        raise TypeError("its facts are no object")
+    return run
 
 
 @contextmanager

@@ -134,8 +134,11 @@ class Schema:
             values[name] = fitting[0]
         for name in self.kernel.options:
             found = row.get(f"compiler_options${name}")
-            if found is not None:
-                values[name] = found
+            if found is None:
+                continue
+            if not isinstance(found, int) or found < 0:
+                raise ArgumentError(f"no config has {name} {found!r}")
+            values[name] = found
         return values
 
     def tuned(self, config: Mapping[str, Value]) -> dict[str, Any]:

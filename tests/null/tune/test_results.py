@@ -43,6 +43,26 @@ def test_the_cut_off_end_of_a_file_is_known_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
+        ({"run": ["first"]}, "its run is no text"),
+        ({"kernel": {}}, "its kernel is no text"),
+        ({"gpu": None}, "its gpu is no text"),
+        ({"device": ["a", "b"]}, "its device is no text"),
+        ({"facts": None}, "its facts are no object"),
+    ],
+)
+def test_damaged_runs_say_what_is_wrong(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+    path = write(tmp_path / "results.jsonl", result(512, SMALL, 10.0))
+    first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(first), **change}), *rest, ""]))
+    found = read_results(path)
+    assert not found.runs
+    assert found.damage[0].line == 1
+    assert problem in found.damage[0].problem
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
         ({"kind": "answer"}, "neither a run nor a result"),
         ({"run": "another"}, "its run 'another' is not in the file"),
         ({"status": "fine"}, "its status is 'fine'"),

@@ -189,6 +189,24 @@ def test_what_is_no_database(tmp_path: Path, data: bytes) -> None:
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("part", ["tuned_kernel$BLOCK_M", "NVIDIA Test"])
+def test_damage_far_inside_of_a_database(tmp_path: Path, part: str) -> None:
+    path, results = tmp_path / "tuning.sqlite3", write(tmp_path / "r.jsonl", result(512, A, 1.0))
+    keep(results, path)
+    damaged = path.read_bytes().replace(part.encode(), part.encode()[:-1] + b"\xff")
+    path.write_bytes(damaged)
+    with pytest.raises(BuildError, match="is no tuning database"):
+        keep(results, path)
+    assert path.read_bytes() == damaged
+
+
+def test_archives_are_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.tar.xz"
+    with pytest.raises(BuildError, match="archives are only read"):
+        keep(write(tmp_path / "r.jsonl", result(512, A, 1.0)), path)
+    assert not path.exists()
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AotritonError, match="can't be"):
