@@ -105,8 +105,14 @@ void Checker::read_lds(const Wave& wave, const Op& op, Cell& cell, std::uint64_t
       fail_check(op, "LDS at byte " + std::to_string(4 * dword) + " is read", w.op, "no wait was for the load into it that is in flight");
     }
   }
-  Touch& slot = cell.read[cell.read[0].op != nullptr && cell.read[0].wave != now.wave];
+  // Two waves' reads are enough: whoever writes is another than one of them.
+  const auto open = [&](const Touch& touch) {
+    return touch.op != nullptr && touch.number > shadows_[touch.wave].numbers[0].ordered;
+  };
+  Touch& slot = cell.read[open(cell.read[0]) && cell.read[0].wave != now.wave];
+  const std::uint8_t before = open(slot) && slot.wave == now.wave ? slot.bytes : 0;
   slot = now;
+  slot.bytes = static_cast<std::uint8_t>(now.bytes | before);
 }
 
 void Checker::write_lds(const Wave& wave, const Op& op, Cell& cell, std::uint64_t dword, const Touch& now, bool same) {
