@@ -27,6 +27,12 @@ def test_the_page_is_up_to_date():
     assert done.returncode == 0, f"{done.stdout}\nhint: make docs"
 
 
+def test_the_page_shows_each_table_once():
+    markers = re.findall(r"^<!-- (?!end).*-->$", (ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), re.M)
+    assert markers
+    assert len(set(markers)) == len(markers)
+
+
 def test_results_say_where_they_come_from():
     for path in (ROOT / "benchmarks" / "results").glob("*-launch.json"):
         found = json.loads(path.read_text(encoding="utf-8"))
