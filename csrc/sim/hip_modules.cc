@@ -155,6 +155,10 @@ void launch(const void* handle, Size grid, Size block, unsigned lds, const void*
     wrong(invalid_value, error.what());
   }
   if (const std::string what = why_not(launch); !what.empty()) wrong(invalid_configuration, what);
+  // What this thread was told of its next launch is of this one only.
+  struct Forget {
+    ~Forget() { launch_extents().clear(); }
+  } const forget;
   try {
     run_and_report(launch);
   } catch (const Fault& fault) {
