@@ -229,6 +229,7 @@ API: dict[str, tuple[object, tuple[object, ...]]] = {
         (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, _HANDLE, _HANDLE_OUT),
     ),
     "aotriton_kernel_close": (None, (_HANDLE,)),
+    "aotriton_kernel_keep_loaded": (ctypes.c_int, (_HANDLE,)),
     "aotriton_kernel_launch": (
         ctypes.c_int,
         (_HANDLE, *_ARGUMENTS, ctypes.c_void_p, ctypes.POINTER(LaunchOptions)),

@@ -9,7 +9,7 @@ import numbers
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from aotriton.errors import AotritonError, ArgumentError
 from aotriton.runtime import host, objects
@@ -99,8 +99,18 @@ def _not_named(more: Any, arguments: dict[str, Any]) -> ArgumentError:
     return ArgumentError(f"arguments are given by name, or as a mapping from names; {more!r} is neither")
 
 
+def _leave(handle: ctypes.c_void_p) -> None:
+    """Ends a handle that nobody closed; the code stays, since launches or graphs of it may be left."""
+    library().aotriton_kernel_keep_loaded(handle)
+    library().aotriton_kernel_close(handle)
+
+
 class Kernel:
     """A kernel of a pack, opened for one device; `open_kernel` gives it.
+
+    Its code is loaded as it is launched, and stays for the process: an object that is merely dropped unloads nothing,
+    so launches that haven't ended and captured graphs are safe. To unload the code, `close` it, or leave its `with`
+    block.
 
     Attributes
     ----------
@@ -116,11 +126,29 @@ class Kernel:
         self.device = device
         self._handle = handle
         self._addresses = handle.value, device.handle.value
-        self._closed = weakref.finalize(self, library().aotriton_kernel_close, handle)
-        self._closed.atexit = False  # the process takes it along
+        self._dropped = weakref.finalize(self, _leave, handle)
+        self._dropped.atexit = False  # the process takes it along
 
     def __repr__(self) -> str:
         return f"Kernel({self.family}/{self.name} on {self.device.name})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the kernel; the last to be closed of those that share its code unloads it. Again does nothing.
+
+        All its launches must have ended: synchronise the device or stream first. A graph that captured one must not be
+        replayed any more. The code stays where `attn_fwd` uses it, or where a `Kernel` of it was dropped unclosed. No
+        other thread may be using this object.
+        """
+        if self._dropped.detach() is not None:
+            handle, self._handle = self._handle, ctypes.c_void_p()
+            self._addresses = 0, 0  # which the short way of `launch` declines
+            library().aotriton_kernel_close(handle)
 
     def launch(
         self,
@@ -211,6 +239,8 @@ class Kernel:
     def _prepare(
         self, grid: Sequence[int] | None, config: int | None, arguments: dict[str, Any], may_ask: bool
     ) -> tuple[_Arguments, Any]:
+        if not self._handle:
+            raise ArgumentError(f"{self!r} is closed; open it again by open_kernel")
         given = _Arguments(arguments, may_ask)
         if any(view.device[1] >= 0 for _, view in given.views):
             device_for(given.views, self.device)

@@ -62,6 +62,14 @@ aotriton_status aotriton_kernel_open(const char* folder, const char* family, con
 
 void aotriton_kernel_close(aotriton_kernel* kernel) { delete kernel; }
 
+aotriton_status aotriton_kernel_keep_loaded(aotriton_kernel* kernel) {
+  return guarded([&]() -> Status {
+    if (kernel == nullptr) return null_argument("kernel");
+    dispatch::Kernel::keep_loaded(kernel->kernel);
+    return {};
+  });
+}
+
 aotriton_status aotriton_kernel_launch(aotriton_kernel* kernel, const aotriton_argument* arguments, size_t count,
                                        aotriton_stream stream, const aotriton_launch_options* options) {
   return guarded([&] { return run(kernel, arguments, count, stream, options, {}, nullptr); });

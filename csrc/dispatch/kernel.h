@@ -34,11 +34,14 @@ struct Options {
 class Kernel {
  public:
   // Finds the pack that holds family/name for this device and verifies its index. `folder` "" is the search path. The
-  // same question gives the same kernel, until the file or the search path changes.
+  // same question gives the same kernel while somebody holds it, until the file or the search path changes. Whoever is the
+  // last to let go of it unloads its code: no call of it may run then, nor anything that it enqueued.
   static core::Result<std::shared_ptr<Kernel>> open(std::string_view folder, std::string_view family,
                                                     std::string_view name, aotriton_device& device);
+  // Holds it as long as the process.
+  static void keep_loaded(std::shared_ptr<Kernel> kernel);
   virtual ~Kernel() = default;
-  // Of all kernels that this process ever opened, this one's.
+  // Of all kernels that this process ever opened, this one's: never another's, not even after it is gone.
   std::uint64_t number() const { return number_; }
 
   // Names of the arguments in order, and the position of one by name (-1: none): for callers by name.

@@ -4,6 +4,9 @@
 // sees whether it is null, and whether it is a multiple of 16 and less. A key is all that, as words. Every front end
 // writes its own, and tests for itself what depends on the addresses themselves, such as overlaps. What is found under
 // a key was a success with the very same words; anything else takes the whole way, so a key may be refused at any doubt.
+//
+// What is kept points into its kernel, and stays when that goes. Nobody finds it then: a key begins with the number of a
+// kernel that its caller holds, and no other kernel ever gets the number.
 #pragma once
 
 #include "dispatch/prepared.h"

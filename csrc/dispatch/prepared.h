@@ -38,8 +38,8 @@ struct Prepared {
 
   bool ready() const { return facts.function != nullptr; }
 
-  // `address_of(from)`: the bits of an address. What is kept stays as it is, since a driver may call back. The kernel
-  // is still there.
+  // `address_of(from)`: the bits of an address. What is kept stays as it is, since a driver may call back. The caller
+  // holds the kernel.
   template <typename AddressOf>
   core::Status launch(aotriton_stream stream, AddressOf address_of) const {
     std::uint64_t values[kMostParameters];

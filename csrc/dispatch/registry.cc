@@ -1,10 +1,11 @@
-// Kernels that are open: the same question gives the same object.
+// Kernels that are open: the same question gives the same object, as long as somebody holds it.
 #include "core/log.h"
 #include "core/text.h"
 #include "dispatch/packed_kernel.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace aotriton::dispatch {
@@ -17,13 +18,14 @@ using core::Status;
 using Question = std::tuple<std::string, std::string, std::string, const aotriton_device*>;
 
 struct Opened {
-  std::shared_ptr<PackedKernel> kernel;
+  std::weak_ptr<PackedKernel> kernel;
   std::vector<std::string> folders;  // that were searched
 };
 
 struct Registry {
   std::mutex mutex;
   std::map<Question, Opened> kernels;
+  std::set<std::shared_ptr<Kernel>> kept;  // as long as the process
 };
 
 Registry& registry() {
@@ -41,9 +43,10 @@ bool is_plain(std::string_view name) {
   return !name.empty() && name[0] != '.' && std::ranges::all_of(name, plain);
 }
 
-bool is_current(const Opened& opened, const std::vector<std::string>& folders) {
-  const pack::KernelFile& file = *opened.kernel->plan().located.file;
-  return opened.folders == folders && pack::identity_of(file.path()) == file.identity();
+// Whether the file is still the one that the kernel was read from.
+bool is_current(const PackedKernel& kernel) {
+  const pack::KernelFile& file = *kernel.plan().located.file;
+  return pack::identity_of(file.path()) == file.identity();
 }
 
 }  // namespace
@@ -61,14 +64,23 @@ Result<std::shared_ptr<Kernel>> Kernel::open(std::string_view folder, std::strin
   }
   const std::vector<std::string> folders = folder.empty() ? pack::search_path() : std::vector{std::string(folder)};
   Registry& known = registry();
+  std::shared_ptr<PackedKernel> kernel;  // outlives the lock: the last to hold one calls the driver, which may call back
   const std::lock_guard lock(known.mutex);
   Opened& opened = known.kernels[{std::string(folder), std::string(family), std::string(name), &device}];
-  if (opened.kernel && is_current(opened, folders)) return std::shared_ptr<Kernel>(opened.kernel);
+  kernel = opened.kernel.lock();
+  if (kernel && opened.folders == folders && is_current(*kernel)) return std::shared_ptr<Kernel>(kernel);
   Result<pack::Located> located = pack::locate(folder, family, name, device.machine.target);
   if (!located.ok()) return located.status();
-  opened = {std::make_shared<PackedKernel>(make_plan(std::move(*located)), device), folders};
-  AOTRITON_LOG(info, "opened ", opened.kernel->plan().located.file->path(), " for ", device.name);
-  return std::shared_ptr<Kernel>(opened.kernel);
+  auto made = std::make_shared<PackedKernel>(make_plan(std::move(*located)), device);
+  opened = {made, folders};
+  AOTRITON_LOG(info, "opened ", made->plan().located.file->path(), " for ", device.name);
+  return std::shared_ptr<Kernel>(std::move(made));
+}
+
+void Kernel::keep_loaded(std::shared_ptr<Kernel> kernel) {
+  Registry& known = registry();
+  const std::lock_guard lock(known.mutex);
+  known.kept.insert(std::move(kernel));
 }
 
 }  // namespace aotriton::dispatch

@@ -2,6 +2,7 @@
 #include "tests/check.h"
 #include "tests/fake.h"
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -73,12 +74,14 @@ TEST(threads_that_come_first_load_once) {
   fake.driver.delay_ms = second.driver.delay_ms = 20;
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
+  std::array<std::shared_ptr<Kernel>, 8> kept;  // else a thread that is done early unloads
   std::atomic<int> failed{0};
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       while (!go) std::this_thread::yield();
       FakeDevice& mine = t % 2 == 0 ? fake : second;
       const auto kernel = Kernel::open(pack.path(), "sample", "scale", mine.device);
+      if (kernel.ok()) kept[static_cast<std::size_t>(t)] = *kernel;
       auto values = tests::sample_values();
       if (t >= 4) values[tests::kN].bits = 8;  // another image
       for (int i = 0; i < 50; ++i) failed += !kernel.ok() || !(*kernel)->run(values, nullptr, {}, nullptr).ok();

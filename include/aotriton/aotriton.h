@@ -100,10 +100,17 @@ AOTRITON_API aotriton_status aotriton_set_host_driver(const aotriton_host_driver
 /* ---- kernels ---- */
 
 /* Opens `family`/`kernel` for a device: finds the pack, verifies its index. `folder` is a folder of packs, or NULL for
- * the search path. Loads no code. */
+ * the search path. Loads no code. Handles of the same kernel on the same device share what they load. */
 AOTRITON_API aotriton_status aotriton_kernel_open(const char* folder, const char* family, const char* kernel,
                                                   aotriton_device* device, aotriton_kernel** out);
+/* Closes a handle, NULL too; no other call may be using it. Closing a kernel's last handle unloads its code. Then all
+ * that was launched from it must have ended (synchronise first), and no graph that captured a launch may be replayed
+ * any more: as long as one may be, keep a handle open, or call aotriton_kernel_keep_loaded. Handles that other threads
+ * have are not affected. What aotriton_attn_fwd loaded stays. */
 AOTRITON_API void aotriton_kernel_close(aotriton_kernel* kernel);
+/* Keeps what the kernel has loaded, and will load, as long as the process, whatever is closed: for graphs, and where
+ * nobody knows when the last launch ends. */
+AOTRITON_API aotriton_status aotriton_kernel_keep_loaded(aotriton_kernel* kernel);
 
 typedef enum aotriton_argument_kind {
   AOTRITON_ARGUMENT_TENSOR = 1,
