@@ -107,7 +107,7 @@ def test_hint_is_a_line_of_its_own(capsys):
     assert capsys.readouterr().err == "error: it broke\n"
 
 
-@pytest.mark.parametrize("name", ["targets", "build", "inspect", "explain", "verify", "tune", "doctor", "demo"])
+@pytest.mark.parametrize("name", ["targets", "build", "inspect", "explain", "verify", "tune", "sim", "doctor", "demo"])
 def test_help_of_every_command(name, capsys):
     with pytest.raises(SystemExit, match="0"):
         parser().parse_args([name, "--help"])

@@ -47,3 +47,11 @@ def test_a_device_is_recognised(programs):
     assert "gpu 0x10de00900000" in run(programs / "gpu_detection", env=environment)
     environment["AOTRITON_DEVICE"] = "record:gfx1152"
     assert "experimental: yes" in run(programs / "gpu_detection", env=environment)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])
+def test_attention_passes_on_the_simulator(programs, prefix, target):
+    if not (prefix / "lib" / "aotriton.images" / f"amd-{target}" / "flash" / "attn_fwd.zip").is_file():
+        pytest.skip(f"there are no packs of {target} in build/install: run `make setup`")
+    environment = without_device() | {"AOTRITON_DEVICE": f"sim:{target}", "AOTRITON_SIM_CHECKS": "memory,waits,races"}
+    assert "largest error: out " in run(programs / "attention", env=environment)
