@@ -30,14 +30,14 @@ inline Carry<T> division_scale(T a, T denominator, T numerator) {
   if (exponent_of(numerator) - exponent_of(denominator) >= D::far) return {a == denominator ? up : a, 1};
   if (is_denormal(denominator)) return {up, 0};
   const bool inverse = quotient_is_denormal(T(1), denominator), quotient = quotient_is_denormal(numerator, denominator);
-  if (inverse && quotient) return {a == denominator ? up : a, 1};
+  if (inverse && quotient) return {a == denominator ? down : a, 1}; // published as `up`, which overflows
   if (inverse) return {down, 0};
   if (quotient) return {a == numerator ? up : a, 1};
   if (exponent_of(numerator) <= D::tiny) return {up, 0};
   return {a, 0};
 }
 
-// The quotient that v_div_fmas made, with the special cases and the sign.
+// The quotient that v_div_fmas made, with the special cases and the sign. Where its steps overflowed it is a NaN here.
 template <typename T>
 inline T division_fixup(T quotient, T denominator, T numerator) {
   using Traits = FloatTraits<T>;
@@ -53,7 +53,7 @@ inline T division_fixup(T quotient, T denominator, T numerator) {
   if (d == 0 || n == infinity) return with_sign(infinity);
   if (d == infinity || n == 0) return with_sign(0);
   if (exponent_of(numerator) - exponent_of(denominator) < D::underflow) return with_sign(0);
-  return with_sign(quotient);
+  return with_sign(is_nan(quotient) ? infinity : quotient);
 }
 
 inline f32 legacy_product(f32 a, f32 b) { return a == 0 || b == 0 ? 0.0f : a * b; }
@@ -102,9 +102,11 @@ constexpr LaneEntry table[] = {
     }),
     lanes("v_mul_legacy_f32", [](f32 a, f32 b) { return legacy_product(a, b); }),
     lanes("v_div_scale_f32", [](f32 a, f32 b, f32 c) { return division_scale(a, b, c); }),
+    // By the exponent of the third source it undoes what the denominator or the numerator was scaled by. The published
+    // text has 2^32 and 2^64 here, with which divisions of large and small numbers would be wrong.
     lanes("v_div_fmas_f32", [](f32 a, f32 b, f32 c, Bit scale) {
       const f32 sum = std::fma(a, b, c);
-      return scale.set != 0 ? sum * 0x1p32f : sum;
+      return scale.set != 0 ? sum * (exponent_of(c) > 127 ? 0x1p64f : 0x1p-64f) : sum;
     }),
     lanes("v_div_fixup_f32", [](f32 a, f32 b, f32 c) { return division_fixup(a, b, c); }),
     lanes("v_ldexp_f32", [](f32 a, i32 b) { return scaled(a, b); }),
@@ -154,7 +156,7 @@ constexpr LaneEntry table[] = {
     lanes("v_div_scale_f64", [](f64 a, f64 b, f64 c) { return division_scale(a, b, c); }),
     lanes("v_div_fmas_f64", [](f64 a, f64 b, f64 c, Bit scale) {
       const f64 sum = std::fma(a, b, c);
-      return scale.set != 0 ? sum * 0x1p64 : sum;
+      return scale.set != 0 ? sum * (exponent_of(c) > 1023 ? 0x1p128 : 0x1p-128) : sum;
     }),
     lanes("v_div_fixup_f64", [](f64 a, f64 b, f64 c) { return division_fixup(a, b, c); }),
     lanes("v_ldexp_f64", [](f64 a, i32 b) { return std::ldexp(a, b); }),

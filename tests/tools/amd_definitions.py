@@ -1,5 +1,6 @@
-"""What vector instructions compute, in NumPy: one definition for each mnemonic. A function takes an array for each source
-(numbers of its kind; a mask is booleans) and gives the result's numbers, or booleans for a comparison, or both."""
+"""What vector instructions compute, in NumPy: one definition for each mnemonic. A function takes an array for each
+source (numbers of its kind; a mask is booleans), and gives the result's numbers, or booleans for a comparison, or both.
+"""
 
 from __future__ import annotations
 
@@ -224,8 +225,11 @@ def _class(kind: str) -> Callable[[Array, Array], Array]:
         quiet = encode(a, kind) >> np.uint64({"f16": 9, "f32": 22, "f64": 51}[kind]) & np.uint64(1)
         nan, zero, infinite = np.isnan(a), a == 0, np.isinf(a)
         denormal = ~zero & (np.abs(a) < tiny)
-        number = np.select([infinite, denormal, zero], [np.where(negative, 2, 9), np.where(negative, 4, 7), np.where(negative, 5, 6)],
-                           np.where(negative, 3, 8))  # fmt: skip
+        number = np.select(
+            [infinite, denormal, zero],
+            [np.where(negative, 2, 9), np.where(negative, 4, 7), np.where(negative, 5, 6)],
+            np.where(negative, 3, 8),
+        )
         number = np.where(nan, np.where(quiet == 1, 1, 0), number)
         return (mask.astype(np.int64) >> number & 1) != 0
 

@@ -1,5 +1,5 @@
-"""Forms of vector instructions: from a row of the table, texts with every kind of operand and modifier, and what such an
-instruction leaves, computed from its definition. Only which forms exist comes from the table."""
+"""Forms of vector instructions: from a row of the table, texts with every kind of operand and modifier, and what such
+an instruction leaves, computed from its definition. Only which forms exist comes from the table."""
 
 from __future__ import annotations
 
@@ -15,15 +15,30 @@ from tests.tools.amd_definitions import Definition
 from tests.tools.amd_numbers import BITS, EDGES, FLOATS, Array, decode, encode
 from tests.tools.amd_run import VCC, State
 
-__all__ = ["Case", "Row", "cases", "check", "rows", "state_of"]
+__all__ = ["Case", "Row", "cases", "check", "raw_values", "rows", "state_of"]
 
 _TABLE = Path(__file__).resolve().parents[2] / "csrc" / "sim" / "tables" / "cdna.inc"
 _ARCHES = ("gfx90a", "gfx942", "gfx950")
 _REGISTER = {"src0": 10, "src1": 14, "src2": 18, "vdst": 24}
 _SCALAR = {"src0": 20, "src1": 24, "src2": 28}
 _MASK, _MASK_OUT = 40, 44  # scalar pairs
-_DPP = ["quad_perm:[3,0,2,1]", "row_shl:1", "row_shl:15", "row_shr:1", "row_shr:7", "row_ror:5", "wave_shl:1", "wave_rol:1",
-        "wave_shr:1", "wave_ror:1", "row_mirror", "row_half_mirror", "row_bcast:15", "row_bcast:31", "row_newbcast:9"]  # fmt: skip
+_DPP = [
+    "quad_perm:[3,0,2,1]",
+    "row_shl:1",
+    "row_shl:15",
+    "row_shr:1",
+    "row_shr:7",
+    "row_ror:5",
+    "wave_shl:1",
+    "wave_rol:1",
+    "wave_shr:1",
+    "wave_ror:1",
+    "row_mirror",
+    "row_half_mirror",
+    "row_bcast:15",
+    "row_bcast:31",
+    "row_newbcast:9",
+]
 _SELECT = {
     "BYTE_0": (0, 8),
     "BYTE_1": (8, 8),
@@ -158,7 +173,7 @@ def _text(case: Case) -> str:
 # ---- values ----
 
 
-def _values(rng: np.random.Generator, kind: str) -> Array:
+def raw_values(rng: np.random.Generator, kind: str) -> Array:
     """64 raw values of a kind: edges, and bits at random."""
     bits = BITS[kind]
     edges = np.array(EDGES[kind], np.uint64)
@@ -181,12 +196,12 @@ def state_of(case: Case, definition: Definition) -> State:
         state.set_pair(code, int(rng.integers(0, 2**64, dtype=np.uint64)))
     for i, (name, _, width) in enumerate([o for o in case.row.operands if o[0] in _SCALAR]):
         kind = definition.sources[min(i, len(definition.sources) - 1)]
-        values = _values(rng, kind if kind != "mask" else "u32")
+        values = raw_values(rng, kind if kind != "mask" else "u32")
         _put(state, _REGISTER[name], values, width)
-        scalar = int(_values(rng, kind if kind != "mask" else "u32")[7])
+        scalar = int(raw_values(rng, kind if kind != "mask" else "u32")[7])
         state.sgpr[_SCALAR[name]] = scalar & 0xFFFFFFFF
         state.sgpr[_SCALAR[name] + 1] = scalar >> 32
-    old = _values(rng, definition.out if definition.out != "mask" else "u32")
+    old = raw_values(rng, definition.out if definition.out != "mask" else "u32")
     _put(state, _REGISTER["vdst"], old, 2 if definition.out != "mask" and BITS[definition.out] == 64 else 1)
     return state
 
@@ -234,14 +249,18 @@ def _dpp(case: Case, on: Array) -> tuple[Array, Array]:
     else:
         name = text.split(":")[0]
         source, valid = {
-            "row_shl": lambda: (lane + number, at + number < 16), "row_shr": lambda: (lane - number, at >= number),
-            "row_ror": lambda: (row + (at - number) % 16, lane >= 0), "wave_shl": lambda: (lane + 1, lane < 63),
-            "wave_rol": lambda: ((lane + 1) % 64, lane >= 0), "wave_shr": lambda: (lane - 1, lane > 0),
-            "wave_ror": lambda: ((lane - 1) % 64, lane >= 0), "row_mirror": lambda: (row + 15 - at, lane >= 0),
+            "row_shl": lambda: (lane + number, at + number < 16),
+            "row_shr": lambda: (lane - number, at >= number),
+            "row_ror": lambda: (row + (at - number) % 16, lane >= 0),
+            "wave_shl": lambda: (lane + 1, lane < 63),
+            "wave_rol": lambda: ((lane + 1) % 64, lane >= 0),
+            "wave_shr": lambda: (lane - 1, lane > 0),
+            "wave_ror": lambda: ((lane - 1) % 64, lane >= 0),
+            "row_mirror": lambda: (row + 15 - at, lane >= 0),
             "row_half_mirror": lambda: ((lane & ~7) + 7 - (lane & 7), lane >= 0),
             "row_bcast": lambda: (row - 1, lane >= 16) if number == 15 else (np.full(64, 31), lane >= 32),
             "row_newbcast": lambda: (row + number, lane >= 0),
-        }[name]()  # fmt: skip
+        }[name]()
     source = np.where(valid, source, 0)
     return source, valid & on[source]
 
@@ -407,8 +426,16 @@ def cases(row: Row, definition: Definition, seed: int) -> Iterator[Case]:
     if row.dpp is not None:
         long = 64 in (BITS.get(definition.sources[0]), BITS.get(definition.out))
         for text in ["row_newbcast:9"] if long else _DPP:
-            yield replace(base, form="dpp", dpp=text, bound=rng.random() < 0.5, row_mask=rng.choice([15, 15, 10, 6]),
-                          bank_mask=rng.choice([15, 15, 5]), exec=rng.choice([2**64 - 1, partial]), seed=20 + rng.randrange(9))  # fmt: skip
+            yield replace(
+                base,
+                form="dpp",
+                dpp=text,
+                bound=rng.random() < 0.5,
+                row_mask=rng.choice([15, 15, 10, 6]),
+                bank_mask=rng.choice([15, 15, 5]),
+                exec=rng.choice([2**64 - 1, partial]),
+                seed=20 + rng.randrange(9),
+            )
     if row.sdwa is not None:
         yield from _sdwa(row, base, rng, definition)
 
@@ -446,9 +473,16 @@ def _sdwa(row: Row, base: Case, rng: random.Random, definition: Definition) -> I
             "sext": _bits(rng, allowed, "sext", 2),
         }
         whole = "dstsel" not in allowed or turn == 5
-        yield replace(base, form="sdwa", **signs, select=(rng.choice([*_SELECT, "DWORD"]), rng.choice([*_SELECT, "DWORD"])),
-                      dst_sel="DWORD" if whole else rng.choice(list(_SELECT)), exec=rng.choice([2**64 - 1, rng.getrandbits(64)]),
-                      unused=rng.choice(["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"]), seed=50 + turn)  # fmt: skip
+        yield replace(
+            base,
+            form="sdwa",
+            **signs,
+            select=(rng.choice([*_SELECT, "DWORD"]), rng.choice([*_SELECT, "DWORD"])),
+            dst_sel="DWORD" if whole else rng.choice(list(_SELECT)),
+            exec=rng.choice([2**64 - 1, rng.getrandbits(64)]),
+            unused=rng.choice(["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"]),
+            seed=50 + turn,
+        )
 
 
 def text_of(case: Case) -> str:

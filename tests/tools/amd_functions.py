@@ -250,8 +250,12 @@ define("cvt_pkrtz_f16_f32", "u32", "f32 f32", lambda a, b: packed(_cut_halves(a)
 define("cvt_pk_f16_f32", "u32", "f32 f32", lambda a, b: packed(_halves(a), _halves(b)))
 define("cvt_pk_bf16_f32", "u32", "f32 f32", lambda a, b: packed(brain(a), brain(b)))
 define("cvt_pk_u16_u32", "u32", "u32 u32", lambda a, b: packed(np.minimum(a, 65535), np.minimum(b, 65535)))
-define("cvt_pk_i16_i32", "u32", "i32 i32",
-       each(lambda a, b: (min(max(a, -32768), 32767) & 65535) | (min(max(b, -32768), 32767) & 65535) << 16))  # fmt: skip
+define(
+    "cvt_pk_i16_i32",
+    "u32",
+    "i32 i32",
+    each(lambda a, b: (min(max(a, -32768), 32767) & 65535) | (min(max(b, -32768), 32767) & 65535) << 16),
+)
 define("pack_b32_f16", "u32", "f16 f16", lambda a, b: packed(encode(a, "f16"), encode(b, "f16")))
 
 
@@ -274,8 +278,16 @@ def _clip8(a: int) -> int:
 
 
 for _name, _least, _most in (("i8", -128, 127), ("u8", 0, 255)):
-    define(f"ashr_pk_{_name}_i32", "u16", "i32 i32 u32", each(
-        lambda a, b, c, x=_least, y=_most: (min(max(a >> (c & 31), x), y) & 255) | (min(max(b >> (c & 31), x), y) & 255) << 8))  # fmt: skip
+    define(
+        f"ashr_pk_{_name}_i32",
+        "u16",
+        "i32 i32 u32",
+        each(
+            lambda a, b, c, x=_least, y=_most: (
+                (min(max(a >> (c & 31), x), y) & 255) | (min(max(b >> (c & 31), x), y) & 255) << 8
+            )
+        ),
+    )
 
 # ---- bytes ----
 
@@ -289,8 +301,13 @@ def _sad(a: int, b: int, masked: bool = False) -> int:
 
 
 def _sads(names: str, function: Callable[[int, int, int], int]) -> None:
-    define(names, "u32", "u32 u32 u32", each(lambda a, b, c: function(a, b, c) & 0xFFFFFFFF),
-           saturates=each(lambda a, b, c: min(function(a, b, c), 0xFFFFFFFF)))  # fmt: skip
+    define(
+        names,
+        "u32",
+        "u32 u32 u32",
+        each(lambda a, b, c: function(a, b, c) & 0xFFFFFFFF),
+        saturates=each(lambda a, b, c: min(function(a, b, c), 0xFFFFFFFF)),
+    )
 
 
 _sads("sad_u8", lambda a, b, c: _sad(a, b) + c)
@@ -310,8 +327,17 @@ def _quad(masked: bool, clamp: bool) -> Callable[..., Array]:
 
 define("qsad_pk_u16_u8", "u64", "u64 u32 u64", _quad(False, False), saturates=_quad(False, True))
 define("mqsad_pk_u16_u8", "u64", "u64 u32 u64", _quad(True, False), saturates=_quad(True, True))
-define("lerp_u8", "u32", "u32 u32 u32", each(lambda a, b, c: sum(
-    (x + y + (z & 1) >> 1) << 8 * i for i, (x, y, z) in enumerate(zip(bytes_of(a), bytes_of(b), bytes_of(c), strict=True)))))  # fmt: skip
+define(
+    "lerp_u8",
+    "u32",
+    "u32 u32 u32",
+    each(
+        lambda a, b, c: sum(
+            (x + y + (z & 1) >> 1) << 8 * i
+            for i, (x, y, z) in enumerate(zip(bytes_of(a), bytes_of(b), bytes_of(c), strict=True))
+        )
+    ),
+)
 
 
 def _perm(a: int, b: int, c: int) -> int:
@@ -331,9 +357,12 @@ def _cube(name: str) -> Callable[..., Array]:
         axis = "z" if az >= ax and az >= ay else "y" if ay >= ax else "x"
         main = {"x": x, "y": y, "z": z}[axis]
         negative = main < 0
-        return {"id": {"x": 0, "y": 2, "z": 4}[axis] + negative,
-                "sc": {"z": -x if negative else x, "y": x, "x": z if negative else -z}[axis],
-                "tc": {"z": -y, "y": -z if negative else z, "x": -y}[axis], "ma": np.float32(2) * np.float32(main)}[name]  # fmt: skip
+        return {
+            "id": {"x": 0, "y": 2, "z": 4}[axis] + negative,
+            "sc": {"z": -x if negative else x, "y": x, "x": z if negative else -z}[axis],
+            "tc": {"z": -y, "y": -z if negative else z, "x": -y}[axis],
+            "ma": np.float32(2) * np.float32(main),
+        }[name]
 
     return lambda *s: np.array([one(*(np.float32(v) for v in lane)) for lane in zip(*s, strict=True)], np.float32)
 

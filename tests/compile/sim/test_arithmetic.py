@@ -1,10 +1,13 @@
 """Vector arithmetic on the simulator, instruction by instruction: every form against its definition."""
 
+import re
+
 import pytest
 
 from aotriton.runtime import library_path
 from tests.tools.amd_forms import cases, check, rows, state_of, text_of
 from tests.tools.amd_functions import DEFINITIONS
+from tests.tools.amd_packed import check_packed, packed_cases, packed_state, packed_text
 from tests.tools.amd_run import run_code
 from tests.tools.amd_text import assemble
 from tests.tools.simulator import Simulator
@@ -51,4 +54,25 @@ def test_some_forms_of_every_instruction(simulator, arch, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_every_form_of_every_instruction(simulator, arch, seed):
     _, wrong = failures(simulator, arch, seed)
+    assert not wrong, "\n".join(wrong[:20])
+
+
+PACKED = re.compile("v_pk_(?!fmac)|v_pk_mov")
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_packed_instructions(simulator, arch):
+    chosen = [
+        case for row in rows(arch) if row.format == "VOP3P" and PACKED.match(row.name) for case in packed_cases(row, 0)
+    ]
+    texts, wrong = [packed_text(case) for case in chosen], []
+    for text, code, case in zip(texts, assemble(arch, texts), chosen, strict=True):
+        if not code:
+            wrong.append(f"{text}: isn't assembly")
+            continue
+        before = packed_state(case)
+        differs = check_packed(case, before, run_code(simulator, arch, code, before))
+        if differs:
+            wrong.append(f"{text} with exec {case.exec:#x}: {differs}")
+    assert len(chosen) > 200
     assert not wrong, "\n".join(wrong[:20])
