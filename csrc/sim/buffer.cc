@@ -1,4 +1,4 @@
-// MUBUF: memory through a descriptor of four scalars, which has a range. (MTBUF and formats: typed.cc.)
+// MUBUF: memory through a descriptor of four scalars, which has a range. (Formats: typed.cc.)
 #include "sim/memory.h"
 
 #include <algorithm>
@@ -36,27 +36,35 @@ std::uint64_t placed(const Descriptor& d, std::uint64_t index, std::uint64_t off
   return block * d.index_stride + index % d.index_stride * 4 + offset % 4;
 }
 
-void check_scratch(const Wave& wave, const Op& op, const Descriptor& d, const Lanes& lanes) {
+void check_scratch(const Wave& wave, const Op& op, const Descriptor& d, unsigned bytes, const Lanes& lanes) {
   const auto start = reinterpret_cast<std::uint64_t>(wave.scratch);
   const std::uint64_t size = std::uint64_t{wave.scratch_size} * lane_count;
   if (size == 0 || d.base < start || d.base > start + size) return; // another buffer
   each_lane(lanes.on, [&](unsigned lane) {
-    const std::uint64_t at = lanes.at[lane], last = (std::max<unsigned>(op.access->bytes, 4) / 4 - 1) * lanes.step + 4;
+    const std::uint64_t at = lanes.at[lane], last = (std::max(bytes, 4u) / 4 - 1) * lanes.step + 4;
     if (at >= start && at + last - at % 4 <= start + size) return;
     fail_at(op, "lane " + std::to_string(lane) + " is outside of its scratch, which has " + std::to_string(wave.scratch_size) + " bytes");
   });
 }
 
 // Loads and stores of several dwords are checked dword by dword, the others as a whole.
-void check_bytes(const Op& op, const Descriptor& d, std::uint64_t offset, unsigned lane, Lanes& lanes) {
-  const unsigned bytes = op.access->bytes, parts = op.access->update == nullptr && bytes > 4 ? bytes / 4 : 1;
-  const unsigned each = parts == 1 ? bytes : 4;
+void check_bytes(const Descriptor& d, std::uint64_t offset, unsigned bytes, bool whole, unsigned lane, Lanes& lanes) {
+  const unsigned parts = whole ? 1 : bytes / 4, each = whole ? bytes : 4;
   for (unsigned i = 0; i < parts; ++i) {
     if (offset + 4 * i + each > d.count) lanes.valid[i] &= ~(1ull << lane);
   }
 }
 
 void buffer_addresses(const Wave& wave, const Op& op, Lanes& lanes) {
+  const unsigned bytes = op.access->bytes;
+  buffer_places(wave, op, bytes, op.access->update != nullptr || bytes <= 4, lanes);
+}
+
+void run_fence(Wave&, const Op&) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+} // namespace
+
+void buffer_places(const Wave& wave, const Op& op, unsigned bytes, bool whole, Lanes& lanes) {
   const Descriptor d = descriptor_of(wave, op.source[at_base].reg);
   const Modifiers& m = op.in->mods;
   const Range range = d.adds_lane && !m.idxen ? Range::none : m.idxen && d.stride != 0 ? Range::records : Range::bytes;
@@ -69,17 +77,13 @@ void buffer_addresses(const Wave& wave, const Op& op, Lanes& lanes) {
     const std::uint64_t vector_index = m.idxen ? first[lane] : 0, index = vector_index + (d.adds_lane ? lane : 0);
     const std::uint64_t offset = static_cast<std::uint32_t>(op.offset) + std::uint64_t{m.offen ? second[lane] : 0};
     lanes.at[lane] = base + placed(d, index, offset);
-    if (range == Range::bytes) check_bytes(op, d, offset, lane, lanes);
+    if (range == Range::bytes) check_bytes(d, offset, bytes, whole, lane, lanes);
     if (range == Range::records && vector_index >= d.count) {
       for (std::uint64_t& part : lanes.valid) part &= ~(1ull << lane);
     }
   });
-  if (range == Range::none) check_scratch(wave, op, d, lanes);
+  if (range == Range::none) check_scratch(wave, op, d, bytes, lanes);
 }
-
-void run_fence(Wave&, const Op&) { std::atomic_thread_fence(std::memory_order_seq_cst); }
-
-} // namespace
 
 bool bind_buffer(Program& program, Op& op) {
   const Instruction& in = *op.in;
@@ -87,14 +91,18 @@ bool bind_buffer(Program& program, Op& op) {
     op.run = run_fence;
     return true;
   }
-  if (in.row->format == Format::MTBUF) return false;
+  if (in.row->name.find("_format_") != std::string_view::npos) return bind_typed(program, op);
   std::string name(in.row->name.substr(7));
   if (in.mods.lds) name.replace(0, 4, "load_lds");
   const Access* access = find_access(name);
   if (access == nullptr || !bind_access(program, op, access, buffer_addresses)) return false;
-  op.source[at_base] = make_source(program, *in.find(Field::srsrc), Type::u32);
-  op.source[at_soffset] = make_source(program, *in.find(Field::soffset), Type::u32);
+  bind_descriptor(program, op);
   return true;
+}
+
+void bind_descriptor(Program& program, Op& op) {
+  op.source[at_base] = make_source(program, *op.in->find(Field::srsrc), Type::u32);
+  op.source[at_soffset] = make_source(program, *op.in->find(Field::soffset), Type::u32);
 }
 
 } // namespace sim

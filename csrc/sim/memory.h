@@ -67,6 +67,15 @@ bool bind_lds(Program& program, Op& op);
 bool bind_flat(Program& program, Op& op);
 bool bind_buffer(Program& program, Op& op);
 bool bind_smem(Program& program, Op& op);
+bool bind_typed(Program& program, Op& op);
+
+// ---- buffers ----
+
+// Places of `bytes` for each lane; `whole`: in range or out of it as one, else dword by dword.
+void buffer_places(const Wave& wave, const Op& op, unsigned bytes, bool whole, Lanes& lanes);
+
+// The descriptor's and the scalar offset's registers.
+void bind_descriptor(Program& program, Op& op);
 
 // ---- LDS and scratch ----
 
