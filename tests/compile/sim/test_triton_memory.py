@@ -2,6 +2,7 @@
 
 import struct
 
+import ml_dtypes
 import numpy as np
 import pytest
 import triton
@@ -129,3 +130,39 @@ def test_a_kernel_that_spills(simulator, arch):
     exact = a.astype(np.float64) @ b.astype(np.float64)
     bound = 64 * 2.0**-23 * (np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)))
     assert (np.abs(c - exact) <= bound).all()
+
+
+@triton.jit
+def steps(a, b, c, K: tl.constexpr, BLOCK: tl.constexpr, STEP: tl.constexpr):
+    i, j, k = tl.arange(0, BLOCK), tl.arange(0, BLOCK), tl.arange(0, STEP)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, STEP):
+        x = tl.load(a + i[:, None] * K + (start + k)[None, :])
+        y = tl.load(b + (start + k)[:, None] * BLOCK + j[None, :])
+        total = tl.dot(x, y, total)
+    tl.store(c + i[:, None] * BLOCK + j[None, :], total)
+
+
+@pytest.mark.parametrize(
+    ("pointer", "dtype", "instruction"),
+    [
+        ("fp16", np.float16, "ds_read_b64_tr_b16"),
+        ("fp8e4nv", ml_dtypes.float8_e4m3fn, "ds_read_b64_tr_b8"),
+        ("fp8e5", ml_dtypes.float8_e5m2, "ds_read_b64_tr_b8"),
+    ],
+)
+def test_transposed_reads_feed_a_product(simulator, pointer, dtype, instruction):
+    pointers = {"a": f"*{pointer}", "b": f"*{pointer}", "c": "*fp32"}
+    signature = pointers | dict.fromkeys(["K", "BLOCK", "STEP"], "constexpr")
+    attrs = {(i,): [["tt.divisibility", 16]] for i in range(3)}
+    source = ASTSource(fn=steps, signature=signature, constexprs={(3,): 256, (4,): 64, (5,): 64}, attrs=attrs)
+    options = {"num_warps": 4, "enable_fp_fusion": True}
+    kernel = triton.compile(source, target=GPUTarget("hip", "gfx950", 64), options=options)
+    assert instruction in kernel.asm["amdgcn"]
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((64, 256), (256, 64)))
+    c = np.full((64, 64), np.nan, np.float32)
+    arguments = struct.pack("<QQQQQ", *(t.ctypes.data for t in (a, b, c)), 0, 0)
+    launch(simulator, kernel, "steps", (1, 1, 1), 4, arguments, [a, b, c])
+    bound = 256 * 2.0**-23 * (np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)))
+    assert (np.abs(c - a.astype(np.float64) @ b.astype(np.float64)) <= bound).all()
