@@ -152,7 +152,7 @@ def encode(values: Array, kind: str) -> Array:
 
 
 def rounded(value: Fraction, kind: str, way: str = "nearest") -> float:
-    """A fraction rounded once to a format, ties to even; infinite where it is beyond. `way`: nearest, zero, up, down."""
+    """A fraction rounded once to a format; infinite beyond it. `way`: nearest (ties to even), zero, up, down."""
     if value == 0:
         return 0.0
     precision, lowest, highest = _FORMATS[kind]

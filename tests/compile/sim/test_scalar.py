@@ -13,8 +13,31 @@ from tests.tools.simulator import Simulator, SimulatorError
 
 ARCHITECTURES = ["gfx90a", "gfx942", "gfx950"]
 FULL = (1 << 32) - 1
-EDGES = [0, 1, 2, 4, 31, 32, 63, 64, 0x7F, 0x80, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x1F0004, 0x200007, 0x400000, 0x7FFFFFFF,
-         0x80000000, 0xFFFFFFFE, FULL, 0x12345678, 0xF0F00000]  # fmt: skip
+EDGES = [
+    0,
+    1,
+    2,
+    4,
+    31,
+    32,
+    63,
+    64,
+    0x7F,
+    0x80,
+    0x7FFF,
+    0x8000,
+    0xFFFF,
+    0x10000,
+    0x1F0004,
+    0x200007,
+    0x400000,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFE,
+    FULL,
+    0x12345678,
+    0xF0F00000,
+]
 
 
 @pytest.fixture(scope="module")
@@ -116,23 +139,58 @@ for _bits in (32, 64):
         f"bitset0_b{_bits}": lambda a, old, c, n=_bits: (old & ~(1 << (a & n - 1)), None),
         f"bitset1_b{_bits}": lambda a, old, c, n=_bits: (old | 1 << (a & n - 1), None),
     }
-COMPARE = {"eq": lambda a, b: a == b, "lg": lambda a, b: a != b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
-           "lt": lambda a, b: a < b, "le": lambda a, b: a <= b}  # fmt: skip
+COMPARE = {
+    "eq": lambda a, b: a == b,
+    "lg": lambda a, b: a != b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+}
 TESTS = {f"cmp_{n}_u{b}": f for n, f in COMPARE.items() for b in (32, 64)}
 TESTS |= {f"cmp_{n}_i32": lambda a, b, f=f: f(signed(a), signed(b)) for n, f in COMPARE.items()}
 TESTS |= {f"bitcmp{v}_b{n}": lambda a, b, v=v, n=n: a >> (b & n - 1) & 1 == v for v in (0, 1) for n in (32, 64)}
 EXEC = {
-    "and_saveexec": lambda a, e: a & e, "or_saveexec": lambda a, e: a | e, "xor_saveexec": lambda a, e: a ^ e,
-    "andn2_saveexec": lambda a, e: a & ~e, "orn2_saveexec": lambda a, e: a | ~e, "nand_saveexec": lambda a, e: ~(a & e),
-    "nor_saveexec": lambda a, e: ~(a | e), "xnor_saveexec": lambda a, e: ~(a ^ e), "andn1_saveexec": lambda a, e: ~a & e,
-    "orn1_saveexec": lambda a, e: ~a | e, "andn1_wrexec": lambda a, e: ~a & e, "andn2_wrexec": lambda a, e: a & ~e,
-}  # fmt: skip
-SHORT = {f"cmpk_{n}_{t}32": (lambda a, k, f=f: f(signed(a), signed(k, 16))) if t == "i" else (lambda a, k, f=f: f(a, k & 0xFFFF))
-         for n, f in COMPARE.items() for t in "iu"}  # fmt: skip
+    "and_saveexec": lambda a, e: a & e,
+    "or_saveexec": lambda a, e: a | e,
+    "xor_saveexec": lambda a, e: a ^ e,
+    "andn2_saveexec": lambda a, e: a & ~e,
+    "orn2_saveexec": lambda a, e: a | ~e,
+    "nand_saveexec": lambda a, e: ~(a & e),
+    "nor_saveexec": lambda a, e: ~(a | e),
+    "xnor_saveexec": lambda a, e: ~(a ^ e),
+    "andn1_saveexec": lambda a, e: ~a & e,
+    "orn1_saveexec": lambda a, e: ~a | e,
+    "andn1_wrexec": lambda a, e: ~a & e,
+    "andn2_wrexec": lambda a, e: a & ~e,
+}
+SHORT = {
+    f"cmpk_{n}_{t}32": (lambda a, k, f=f: f(signed(a), signed(k, 16)))
+    if t == "i"
+    else (lambda a, k, f=f: f(a, k & 0xFFFF))
+    for n, f in COMPARE.items()
+    for t in "iu"
+}
 # What has a test of its own below or in another file, and what the simulator doesn't execute.
-OTHERS = {"movk_i32", "cmovk_i32", "addk_i32", "mulk_i32", "getpc_b64", "setpc_b64", "swappc_b64", "call_b64", "getreg_b32",
-          "setreg_b32", "setreg_imm32_b32", "movrels_b32", "movrels_b64", "movreld_b32", "movreld_b64", "set_gpr_idx_on",
-          "set_gpr_idx_idx"}  # fmt: skip
+OTHERS = {
+    "movk_i32",
+    "cmovk_i32",
+    "addk_i32",
+    "mulk_i32",
+    "getpc_b64",
+    "setpc_b64",
+    "swappc_b64",
+    "call_b64",
+    "getreg_b32",
+    "setreg_b32",
+    "setreg_imm32_b32",
+    "movrels_b32",
+    "movrels_b64",
+    "movreld_b32",
+    "movreld_b64",
+    "set_gpr_idx_on",
+    "set_gpr_idx_idx",
+}
 NOT_EXECUTED = {"cbranch_g_fork", "cbranch_i_fork", "cbranch_join", "rfe_restore_b64", "rfe_b64", "setvskip"}
 
 
@@ -242,8 +300,16 @@ def test_immediates(simulator, a):
 
 
 def test_jumps(simulator):
-    lines = ["s_getpc_b64 s[0:1]", "s_add_u32 s0, s0, 16", "s_addc_u32 s1, s1, 0", "s_swappc_b64 s[2:3], s[0:1]",
-             "s_mov_b32 s4, 1", "s_endpgm", "s_mov_b32 s5, 2", "s_setpc_b64 s[2:3]"]  # fmt: skip
+    lines = [
+        "s_getpc_b64 s[0:1]",
+        "s_add_u32 s0, s0, 16",
+        "s_addc_u32 s1, s1, 0",
+        "s_swappc_b64 s[2:3], s[0:1]",
+        "s_mov_b32 s4, 1",
+        "s_endpgm",
+        "s_mov_b32 s5, 2",
+        "s_setpc_b64 s[2:3]",
+    ]
     after = run(simulator, "gfx942", lines, State())
     assert 1 not in after.sgpr[4:6]  # 16 bytes on is s_endpgm
     assert 2 not in after.sgpr[4:6]

@@ -66,8 +66,12 @@ def test_registers_are_exchanged(simulator):
 
 def test_lanes_below_are_counted(simulator):
     mask, base = words(), words()
-    after = run(simulator, "gfx942", ["v_mbcnt_lo_u32_b32 v3, v1, v2", "v_mbcnt_hi_u32_b32 v4, v1, v2"],
-                state_with(v1=mask, v2=base))  # fmt: skip
+    after = run(
+        simulator,
+        "gfx942",
+        ["v_mbcnt_lo_u32_b32 v3, v1, v2", "v_mbcnt_hi_u32_b32 v4, v1, v2"],
+        state_with(v1=mask, v2=base),
+    )
     for lane in range(64):
         low = int(mask[lane]) & ((1 << min(lane, 32)) - 1)
         high = int(mask[lane]) & ((1 << max(lane - 32, 0)) - 1)
@@ -228,11 +232,18 @@ def test_float_dot_products(simulator):
 # ---- numbers of 8 bits and fewer ----
 
 EIGHT = {
-    ("gfx942", "fp8"): ml_dtypes.float8_e4m3fnuz, ("gfx942", "bf8"): ml_dtypes.float8_e5m2fnuz,
-    ("gfx950", "fp8"): ml_dtypes.float8_e4m3fn, ("gfx950", "bf8"): ml_dtypes.float8_e5m2,
-}  # fmt: skip
-SHORT = {"fp8": (ml_dtypes.float8_e4m3fn, 8), "bf8": (ml_dtypes.float8_e5m2, 8), "fp6": (ml_dtypes.float6_e2m3fn, 6),
-         "bf6": (ml_dtypes.float6_e3m2fn, 6), "fp4": (ml_dtypes.float4_e2m1fn, 4)}  # fmt: skip
+    ("gfx942", "fp8"): ml_dtypes.float8_e4m3fnuz,
+    ("gfx942", "bf8"): ml_dtypes.float8_e5m2fnuz,
+    ("gfx950", "fp8"): ml_dtypes.float8_e4m3fn,
+    ("gfx950", "bf8"): ml_dtypes.float8_e5m2,
+}
+SHORT = {
+    "fp8": (ml_dtypes.float8_e4m3fn, 8),
+    "bf8": (ml_dtypes.float8_e5m2, 8),
+    "fp6": (ml_dtypes.float6_e2m3fn, 6),
+    "bf6": (ml_dtypes.float6_e3m2fn, 6),
+    "fp4": (ml_dtypes.float4_e2m1fn, 4),
+}
 
 
 def same(a, b):
@@ -299,7 +310,7 @@ def test_scaled_blocks(simulator, name):
         state.vgpr[2:8, lane] = [whole >> 32 * i & 0xFFFFFFFF for i in range(6)]
     state.vgpr[1] = np.full(64, np.float32(4)).view(np.uint32)
     wide = run(simulator, "gfx950", f"v_cvt_scalef32_pk32_f32_{name} v[16:47], v[2:7], v1", state)
-    assert (wide.vgpr[16:48].view(np.float32).T == numbers * 4).all()
+    assert (numbers * 4 == wide.vgpr[16:48].view(np.float32).T).all()
     half = run(simulator, "gfx950", f"v_cvt_scalef32_pk32_f16_{name} v[16:31], v[2:7], v1", state)
     values = np.ascontiguousarray(half.vgpr[16:32].T).view(np.float16)
     assert (values.astype(np.float32) == numbers * 4).all()
@@ -319,8 +330,23 @@ def test_scaled_blocks(simulator, name):
 
 @pytest.mark.parametrize(("kind", "dtype", "width"), [("f32", np.float32, 1), ("f64", np.float64, 2)])
 def test_division(simulator, kind, dtype, width):
-    edges = np.array([0.0, -0.0, 1.0, -3.0, math.inf, -math.inf, math.nan, np.finfo(dtype).tiny, np.finfo(dtype).max,
-                      np.finfo(dtype).smallest_subnormal, 1e-30, 7e20], dtype)  # fmt: skip
+    edges = np.array(
+        [
+            0.0,
+            -0.0,
+            1.0,
+            -3.0,
+            math.inf,
+            -math.inf,
+            math.nan,
+            np.finfo(dtype).tiny,
+            np.finfo(dtype).max,
+            np.finfo(dtype).smallest_subnormal,
+            1e-30,
+            7e20,
+        ],
+        dtype,
+    )
     a, b = RNG.choice(edges, 64), RNG.choice(edges, 64)
     a[:20], b[:20] = RNG.normal(size=20), RNG.normal(size=20)
     state = State()
@@ -335,12 +361,20 @@ def test_division(simulator, kind, dtype, width):
             state.set_wide(2 * i, values)
     n, d, sd, sn, r, e, q, out = (reg(i) for i in range(8))
     lines = [
-        f"v_div_scale_{kind} {sd}, s[0:1], {d}, {d}, {n}", f"v_div_scale_{kind} {sn}, vcc, {n}, {d}, {n}",
-        f"v_rcp_{kind} {r}, {sd}", f"v_fma_{kind} {e}, -{sd}, {r}, 1.0", f"v_fma_{kind} {r}, {e}, {r}, {r}",
-        f"v_fma_{kind} {e}, -{sd}, {r}, 1.0", f"v_fma_{kind} {r}, {e}, {r}, {r}", f"v_mul_{kind} {q}, {sn}, {r}",
-        f"v_fma_{kind} {e}, -{sd}, {q}, {sn}", f"v_fma_{kind} {q}, {e}, {r}, {q}", f"v_fma_{kind} {e}, -{sd}, {q}, {sn}",
-        f"v_div_fmas_{kind} {q}, {e}, {r}, {q}", f"v_div_fixup_{kind} {out}, {q}, {d}, {n}",
-    ]  # fmt: skip
+        f"v_div_scale_{kind} {sd}, s[0:1], {d}, {d}, {n}",
+        f"v_div_scale_{kind} {sn}, vcc, {n}, {d}, {n}",
+        f"v_rcp_{kind} {r}, {sd}",
+        f"v_fma_{kind} {e}, -{sd}, {r}, 1.0",
+        f"v_fma_{kind} {r}, {e}, {r}, {r}",
+        f"v_fma_{kind} {e}, -{sd}, {r}, 1.0",
+        f"v_fma_{kind} {r}, {e}, {r}, {r}",
+        f"v_mul_{kind} {q}, {sn}, {r}",
+        f"v_fma_{kind} {e}, -{sd}, {q}, {sn}",
+        f"v_fma_{kind} {q}, {e}, {r}, {q}",
+        f"v_fma_{kind} {e}, -{sd}, {q}, {sn}",
+        f"v_div_fmas_{kind} {q}, {e}, {r}, {q}",
+        f"v_div_fixup_{kind} {out}, {q}, {d}, {n}",
+    ]
     after = run(simulator, "gfx942", lines, state)
     got = after.vgpr[14].view(np.float32) if width == 1 else after.wide(14, np.float64)
     with np.errstate(all="ignore"):
@@ -348,3 +382,77 @@ def test_division(simulator, kind, dtype, width):
     tiny = np.abs(want) < np.finfo(dtype).tiny  # where the last step may round twice
     assert ((got == want) | (np.isnan(got) & np.isnan(want)) | tiny).all()
     assert (np.signbit(got) == np.signbit(want))[~np.isnan(want)].all()
+
+
+# ---- the rest ----
+
+
+def test_two_over_pi(simulator):
+    bits = f"{0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561:0256b}"
+    state = State()
+    for step in range(4):
+        for exponent in (0, 100, 1077 - 1023, 1090 - 1023, 1968 - 1023):
+            state.set_wide(2, np.full(64, 2.0**exponent))
+            shift = 53 * step + max(exponent + 1023 - 1077, 0)
+            if shift + 53 > len(bits):
+                continue
+            want = math.ldexp(int(bits[shift : shift + 53], 2), -53 - shift + (128 if exponent + 1023 >= 1968 else 0))
+            after = run(simulator, "gfx942", f"v_trig_preop_f64 v[4:5], v[2:3], {step}", state)
+            assert (after.wide(4, np.float64) == want).all(), (step, exponent)
+
+
+def test_masked_sums_of_four(simulator):
+    a, b, c = (RNG.integers(0, 2**32, (n, 64), np.uint32) for n in (2, 1, 4))
+    b[0] &= RNG.choice(np.array([0xFFFFFFFF, 0xFF00FF, 0], np.uint32), 64)
+    state = State()
+    state.vgpr[2:4], state.vgpr[4], state.vgpr[8:12] = a, b[0], c
+    after = run(simulator, "gfx942", "v_mqsad_u32_u8 v[12:15], v[2:3], v4, v[8:11]", state)
+    for lane in range(64):
+        data, reference = int(a[0, lane]) | int(a[1, lane]) << 32, int(b[0, lane]).to_bytes(4, "little")
+        for i in range(4):
+            window = (data >> 8 * i & 0xFFFFFFFF).to_bytes(4, "little")
+            total = int(c[i, lane]) + sum(abs(x - y) for x, y in zip(window, reference, strict=True) if y)
+            assert after.vgpr[12 + i, lane] == total & 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("name", ["fp8", "bf8", "fp4"])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_scaled_pairs_of_halves(simulator, name, kind):
+    dtype, bits = SHORT[name]
+    half = np.float16 if kind == "f16" else ml_dtypes.bfloat16
+    a = RNG.normal(size=(64, 2)).astype(half)
+    old, scale = words(), np.full(64, np.float32(2)).view(np.uint32)
+    state = state_with(v1=np.ascontiguousarray(a).view(np.uint32).ravel(), v3=scale, v4=old)
+    codes = (a.astype(np.float32) / np.float32(2)).astype(dtype)
+    value = codes.view(np.uint8)[:, 0].astype(np.uint32) | codes.view(np.uint8)[:, 1].astype(np.uint32) << bits
+    after = run(simulator, "gfx950", f"v_cvt_scalef32_pk_{name}_{kind} v4, v1, v3", state)
+    assert (after.vgpr[4] == (old & ~np.uint32((1 << 2 * bits) - 1) | value)).all()
+    after = run(simulator, "gfx950", f"v_cvt_scalef32_pk_{kind}_{name} v4, v1, v3", state_with(v1=value, v3=scale))
+    got = np.ascontiguousarray(after.vgpr[4]).view(np.uint16).view(half).reshape(64, 2)
+    assert same(got.astype(np.float32), codes.astype(np.float32) * 2)
+
+
+@pytest.mark.parametrize("name", ["fp8", "bf8"])
+def test_scaled_single_numbers(simulator, name):
+    dtype, _ = SHORT[name]
+    codes = RNG.integers(0, 256, (64, 4)).astype(np.uint8)
+    scale = np.full(64, np.float32(0.5)).view(np.uint32)
+    state = state_with(v1=np.ascontiguousarray(codes).view(np.uint32).ravel(), v3=scale, v4=words())
+    for place in range(4):
+        selection = f"op_sel:[{place & 1},{place >> 1},0]"
+        want = codes[:, place].copy().view(dtype).astype(np.float32) / 2
+        after = run(simulator, "gfx950", f"v_cvt_scalef32_f32_{name} v5, v1, v3 {selection}", state)
+        assert same(after.vgpr[5].view(np.float32), want)
+
+
+def test_sums_of_brain_floats(simulator):
+    a, b = (RNG.normal(size=(64, 2)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    c = RNG.normal(size=64).astype(np.float32)
+    rows = {
+        "v1": np.ascontiguousarray(a).view(np.uint32).ravel(),
+        "v2": np.ascontiguousarray(b).view(np.uint32).ravel(),
+    }
+    want = (a.astype(float) * b.astype(float)).sum(1) + c
+    for line in ("v_dot2_f32_bf16 v3, v1, v2, v3", "v_dot2c_f32_bf16 v3, v1, v2"):
+        got = run(simulator, "gfx950", line, state_with(**rows, v3=c.view(np.uint32))).vgpr[3].view(np.float32)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
