@@ -148,7 +148,9 @@ void Checker::before(const Wave& wave, const Op& op) {
 void Checker::issue(Shadow& shadow, const Op& op, const Touched& touched) {
   const bool vector = touched.counter == Counter::vector || touched.counter == Counter::flat;
   const bool lds = touched.counter != Counter::vector;
+  constexpr std::size_t most = 64; // the counters hold no more: the wave would wait for the oldest
   const auto add = [&](std::vector<Pending>& queue, std::size_t number, Numbers& numbers) {
+    if (queue.size() == most) retire(shadow, queue, number, 0);
     queue.push_back({&op, &touched, ++numbers.issued});
     for (unsigned s = 0; s < touched.span_count; ++s) {
       const auto& span = touched.spans[s];
