@@ -34,11 +34,14 @@ class ExchangeApi(ctypes.Structure):
     ]
 
 
-def exchanging(device: tuple[int, int], capsule: bool, major: int = 1, view: int | None = None) -> Any:
+def exchanging(
+    device: tuple[int, int], capsule: bool, major: int = 1, view: int | None = None, stream: int | None = None
+) -> Any:
     """A class of tensors whose library offers the C exchange API, on a device that need not exist.
 
     A tensor is made of an address, sizes, strides or None, and DLPack's code and bits of its type; its memory begins
-    four bytes behind the address. `view` is another function in place of `dltensor_from_py_object_no_sync`.
+    four bytes behind the address. `view` is another function in place of `dltensor_from_py_object_no_sync`; `stream` is
+    the one that the library works on.
     """
 
     class Tensor:
@@ -54,15 +57,15 @@ def exchanging(device: tuple[int, int], capsule: bool, major: int = 1, view: int
         return 0
 
     @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
-    def stream(kind, number, out):
-        out[0] = 0x1000 * kind + number
+    def current_stream(kind, number, out):
+        out[0] = 0x1000 * kind + number if stream is None else stream
         return 0
 
-    functions = [ctypes.cast(f, ctypes.c_void_p) for f in (tensor_from_object, stream)]
+    functions = [ctypes.cast(f, ctypes.c_void_p) for f in (tensor_from_object, current_stream)]
     if view is not None:
         functions[0] = ctypes.c_void_p(view)
     api = ExchangeApi(major, 3, None, None, None, None, *functions)
-    Tensor.kept = (api, tensor_from_object, stream)
+    Tensor.kept = (api, tensor_from_object, current_stream)
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     Tensor.name = b"dlpack_exchange_api"

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import aotriton
+from aotriton import ArgumentError
 from aotriton.runtime import attention, library_path, objects
 from aotriton.runtime.dlpack import CPU
 from tests.tools.exchange import exchanging
@@ -105,6 +106,18 @@ def test_outputs_that_are_not_given_are_made(on_record, only_fast):
     assert (out.shape, out.dtype, lse.shape, lse.dtype) == (SHAPE, np.float16, SHAPE[:3], np.float32)
     assert type(aotriton.attn_fwd(q, k, v, lse=False)) is np.ndarray
     assert len(on_record.launches()) == 3
+
+
+def test_an_lse_without_elements_is_no_absent_one(on_record):
+    """PyTorch's tensors without elements have no address."""
+    q, k, v, out, lse = exchanged_tensors()
+    aotriton.attn_fwd(q, k, v, out=out, lse=lse)
+    empty = Exchanged.kind(0, (0, 4, 37), (148, 37, 1), 2, 32)
+    empty.fields = (*empty.fields[:-1], 0)  # its memory begins at its address
+    on_record.reset()
+    with pytest.raises(ArgumentError, match=r"lse has shape \(0, 4, 37\)"):
+        aotriton.attn_fwd(q, k, v, out=out, lse=empty)
+    assert on_record.launches() == []
 
 
 def read_only(array):
@@ -255,7 +268,7 @@ def test_calls_of_eight_threads_keep_apart(on_record, only_fast):
 # ---- memory of a GPU: the recording library in the place of CUDA's driver ----
 
 ON_GPU = """
-import json, sys
+import ctypes, json, sys
 import aotriton
 from aotriton.runtime import attention, objects
 from tests.tools.exchange import exchanging
@@ -264,7 +277,19 @@ from tests.tools.recording import Recorder
 recorder = Recorder()
 recorder.configure("sm_90", 2)
 shape = (2, 4, 37, 64)
-kinds = {place: exchanging(place, True) for place in ((2, 0), (2, 1), (13, 1), (1, 0), (8, 0))}
+
+def new_stream(device):
+    context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+    cuda = recorder.library
+    assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+    assert cuda.cuCtxPushCurrent_v2(context) == cuda.cuStreamCreate(ctypes.byref(stream), 0) == 0
+    assert cuda.cuCtxPopCurrent_v2(ctypes.byref(context)) == 0
+    return stream.value
+
+streams = {place: new_stream(place[1]) for place in ((2, 0), (2, 1), (13, 1))}
+given = new_stream(0)
+places = (*streams, (1, 0), (8, 0))
+kinds = {place: exchanging(place, True, stream=streams.get(place, 0)) for place in places}
 at = iter(range(0x100000000, 0x200000000, 0x1000000))
 made = {place: [kind(next(at) - 4, shape, None) for _ in range(4)] for place, kind in kinds.items()}
 for tensors in made.values():
@@ -287,7 +312,7 @@ def calls():
     return [
         call(*here), call(*there), call(*managed), call(*there[:2], *managed[2:]),
         call(*there, device="cuda:1"), call(*there, device="cuda:0"), call(*there, device="host"),
-        call(*here, stream=0x77), call(*here[:3], there[3]), call(*here[:3], host[3]), call(*host[:3], here[3]),
+        call(*here, stream=given), call(*here[:3], there[3]), call(*here[:3], host[3]), call(*host[:3], here[3]),
         call(*host, device="cuda:0"), call(*metal), call(*host),
     ]
 
@@ -297,7 +322,7 @@ attention._attn_fwd = lambda *arguments: (taken.append(1), general(*arguments))[
 fast = calls()
 went = len(taken)
 objects.attn_fwd = lambda *_: objects.DECLINED
-print(json.dumps({"fast": fast, "general": calls(), "went": went}))
+print(json.dumps({"fast": fast, "general": calls(), "went": went, "streams": [*streams.values(), given]}))
 """
 
 
@@ -316,8 +341,9 @@ def test_memory_of_a_gpu_says_device_and_stream(sm_90_packs, tmp_path):
     found = json.loads(on_that_driver(ON_GPU, sm_90_packs, tmp_path))
     assert found["fast"] == found["general"]
     devices = [[(one["device"], int(str(one["stream"]), 0)) for one in launches] for _, launches in found["fast"]]
-    here, there = [(0, 0x2000)], [(1, 0x2001)]
-    assert devices == [here, there, [(1, 0x1000 * 13 + 1)], there, there, [], [], [(0, 0x77)]] + [[]] * 6
+    first, second, managed, given = found["streams"]
+    here, there = [(0, first)], [(1, second)]
+    assert devices == [here, there, [(1, managed)], there, there, [], [], [(0, given)]] + [[]] * 6
     words = ["cuda:0 was asked for", "host was asked for", "out is on cuda:1", "out is in host memory"]
     words += ["q is in host memory", "which cuda:0 doesn't read", "kind 8", "no device was asked for"]
     errors = [error for error, _ in found["fast"] if error]
@@ -338,13 +364,15 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
 }
 int cuDevicePrimaryCtxRetain(void** context, int device) { *context = &one; return 0; }
 int cuCtxGetCurrent(void** context) { *context = &one; return 0; }
-int cuModuleLoadDataEx(void** module, const void* image, unsigned n, int* o, void** v) { *module = &one; return 0; }
-int cuModuleGetFunction(void** function, void* module, const char* name) { *function = &one; return 0; }
+int cuLibraryLoadData(void** library) { *library = &one; return 0; }
+int cuLibraryGetKernel(void** kernel) { *kernel = &one; return 0; }
+int cuKernelGetFunction(void** function) { *function = &one; return 0; }
 int cuLaunchKernel(void) { usleep(600000); return 0; }
 int cuStreamGetCtx(void* s, void** context) { *context = &one; return 0; }
 """
-OTHERS = "cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetDevice cuModuleUnload cuFuncSetAttribute cuFuncSetCacheConfig "
-OTHERS += "cuGetErrorName cuGetErrorString"
+OTHERS = "cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetDevice cuDevicePrimaryCtxGetState cuLibraryUnload "
+OTHERS += "cuLaunchKernelEx cuKernelSetAttribute cuKernelSetCacheConfig cuThreadExchangeStreamCaptureMode "
+OTHERS += "cuTensorMapEncodeTiled cuGetErrorName cuGetErrorString"
 COUNT = """
 import sys, threading, time
 import aotriton
