@@ -80,6 +80,9 @@ class attn_options:
 
     @force_backend_index.setter
     def force_backend_index(self, number: int) -> None:
+        low, high = _INT32
+        if not low <= number <= high:  # ctypes would take its lowest bits
+            raise TypeError(f"attn_options.force_backend_index is from {low} to {high}, not {number}")
         self._struct.force_backend = number
 
     @property
@@ -153,8 +156,10 @@ class attn_fwd_params:
         kind = _SCALARS[field][1]
         try:
             number = float(value) if kind is float else int(value.__index__())
-        except (TypeError, AttributeError):
+        except (TypeError, ValueError, AttributeError):
             raise TypeError(f"attn_fwd_params.{field} takes {kind.__name__}, not {type(value).__name__}") from None
+        except OverflowError:
+            raise TypeError(f"attn_fwd_params.{field} is {value}, which no {kind.__name__} holds") from None
         low, high = _RANGES.get(field, _INT32)
         if kind is int and not low <= number <= high:
             raise TypeError(f"attn_fwd_params.{field} is from {low} to {high}, not {value}")
@@ -197,6 +202,8 @@ def attn_fwd(
         raise TypeError(f"attn_fwd takes attn_fwd_params, not a {type(params).__name__}")
     if stream is not None and not isinstance(stream, Stream):
         raise TypeError(f"attn_fwd takes a Stream or None, not a {type(stream).__name__}")
+    if options is not None and not isinstance(options, attn_options):
+        raise TypeError(f"attn_fwd takes attn_options or None, not a {type(options).__name__}")
     if params_version != attn_fwd_params.kVersion:
         text = f"attn_fwd_params has version {params_version}; this package takes version {attn_fwd_params.kVersion}"
         return refused(hipError_t.hipErrorInvalidSymbol, f"{text}: pass attn_fwd_params.kVersion")

@@ -87,6 +87,20 @@ def test_params_are_what_they_were_set_to_last(on_record, general):
     assert len({tuple(one) for one in launches}) == half
 
 
+def test_what_the_struct_would_cut_off_is_refused(on_record):
+    options, params = attn_options(), attn_fwd_params()
+    for number in (1 << 31, 1 << 40, -(1 << 31) - 1):
+        with pytest.raises(TypeError, match="force_backend_index is from"):
+            options.force_backend_index = number
+    assert options.force_backend_index == -1
+    with pytest.raises(TypeError, match="which no float holds"):
+        params.Sm_scale = 10**400
+    with pytest.raises(TypeError, match="Sm_scale takes float"):
+        params.Sm_scale = "wide"
+    with pytest.raises(TypeError, match="takes attn_options or None, not a int"):
+        attn_fwd(params, attn_fwd_params.kVersion, None, 5)
+
+
 def test_copies_of_params_are_their_own(on_record):
     q, k, v, out, _ = numpy_tensors()
     params = params_of(q, k, v, out)
