@@ -12,11 +12,12 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kNames{"AOTRITON_DEVICE", "AOTRITON_PACK_PATH"};
 
-// What a thread saw of `environ`: where it lay, which entries are ours, and which was the last.
+// What a thread saw of `environ`: where it lay, which entries are ours, and which were the first and the last.
 struct Seen {
   char** environment;  // null: it wasn't looked yet
   std::size_t count;   // of entries, without the null that ends them
-  const char* last;    // entry; null: there is none
+  const char* first;   // entry; null: there is none
+  const char* last;
   struct {
     std::size_t place;  // of the variable's entry
     const char* entry;  // null: it isn't set
@@ -29,7 +30,8 @@ constinit thread_local Seen last_seen{};
 
 bool is_current(const Seen& seen) {
   char** const now = environ;
-  if (seen.environment == nullptr || now != seen.environment) return false;
+  // The first entry, too: after clearenv, setenv may put a shorter list in the same place, with the old one's end behind it.
+  if (seen.environment == nullptr || now != seen.environment || now[0] != seen.first) return false;
   if (now[seen.count] != nullptr || (seen.count != 0 && now[seen.count - 1] != seen.last)) return false;
   for (const auto& variable : seen.variables) {
     if (variable.entry != nullptr && now[variable.place] != variable.entry) return false;
@@ -42,6 +44,7 @@ void look(Seen& seen) {
   for (auto& variable : seen.variables) variable.value = "";
   if (environ == nullptr) return;
   seen.environment = environ;
+  seen.first = environ[0];
   for (; environ[seen.count] != nullptr; ++seen.count) {
     const std::string_view entry = seen.last = environ[seen.count];
     for (std::size_t i = 0; i < kNames.size(); ++i) {

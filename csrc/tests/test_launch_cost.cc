@@ -2,10 +2,14 @@
 #include "core/environment.h"
 #include "tests/calls.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
+
+#include <unistd.h>
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COUNTS_ALLOCATIONS 1
@@ -71,6 +75,21 @@ TEST(the_environment_is_what_getenv_says) {
     }
   }
   for (const char* name : {"AOTRITON_PACK_PATH", "AOTRITON_DEVICE", "AOTRITON_TEST_A", "AOTRITON_TEST_B"}) unsetenv(name);
+}
+
+// After clearenv, what was freed may be what setenv allocates: the old entries still stand behind the new list's end.
+TEST(a_shorter_environment_in_the_same_place_is_another_one) {
+  static char a[] = "A=1", b[] = "B=1", c[] = "C=1", own[] = "AOTRITON_DEVICE=record:sm_90";
+  std::array<char*, 5> list{a, b, c, nullptr, nullptr};
+  char** const before = environ;
+  environ = list.data();
+  const std::string unset = core::environment(core::Variable::device);
+  list[0] = own;
+  list[1] = nullptr;
+  const std::string set = core::environment(core::Variable::device);
+  environ = before;
+  CHECK_EQUAL(unset, std::string());
+  CHECK_EQUAL(set, std::string("record:sm_90"));
 }
 
 int main() { return run_all(); }
