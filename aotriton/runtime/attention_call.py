@@ -157,6 +157,9 @@ class Call:
         for name, view in self.named[3:]:
             if view.read_only:
                 raise ArgumentError(f"{name} is read-only; the call writes it")
+            # Where there are no elements there may be no address, which the C API would take for no tensor.
+            if name == "lse" and not view.data and 0 in view.shape and 0 not in shape:
+                raise ArgumentError(f"lse has shape {view.shape}, and out {shape}; it takes (batch, heads, length)")
         self.device = device_for(self.named, device)
         self.stream = stream_handle(stream, tensors[0], q)
         self.params = params = AttnFwdParams()

@@ -105,6 +105,7 @@ Answer attn_fwd(const Functions& python, Object* const* given) {
   params.v = all[2].tensor;
   params.out = all[3].tensor;
   if (with_lse) params.lse = all[4].tensor;
+  if (with_lse && params.lse.data == nullptr) return kDecline;  // the C API would take it for no tensor
   aotriton_device* asked = nullptr;
   aotriton_stream stream = nullptr;
   if (!read_scale(python, given[5], params.q.sizes[3], params.scale) || !read_mask(python, given[6], params) ||
