@@ -1,6 +1,7 @@
 // Atomic operations on memory and on LDS: one step that no other wave's can come between.
 //
 // To add one: a line with its name and a lambda from what is in memory and the data to what shall be there.
+#include "sim/halves.h"
 #include "sim/memory.h"
 
 #include <bit>
@@ -65,10 +66,7 @@ u32 halves(u32 a, u32 b, F add) {
   return add(a & 0xffff, b & 0xffff) | add(a >> 16, b >> 16) << 16;
 }
 
-u32 add_half(u32 a, u32 b) {
-  const auto float_of = [](u32 bits) { return static_cast<float>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits))); };
-  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(float_of(a) + float_of(b)));
-}
+u32 add_half(u32 a, u32 b) { return half_of(half_value(a) + half_value(b)); }
 
 u32 add_brain(u32 a, u32 b) {
   const float sum = std::bit_cast<float>(a << 16) + std::bit_cast<float>(b << 16);

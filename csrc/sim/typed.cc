@@ -1,5 +1,6 @@
 // Buffers of elements with a format: BUFFER_LOAD_FORMAT_*, BUFFER_STORE_FORMAT_* and MTBUF. The descriptor has the format,
 // of MTBUF the instruction.
+#include "sim/halves.h"
 #include "sim/memory.h"
 
 #include <algorithm>
@@ -43,9 +44,6 @@ Typed typed_of(const Wave& wave, const Op& op) {
   return t;
 }
 
-float half_to_float(std::uint32_t bits) { return static_cast<float>(std::bit_cast<_Float16>(static_cast<std::uint16_t>(bits))); }
-std::uint32_t float_to_half(float value) { return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value)); }
-
 std::int64_t extended(std::uint32_t value, unsigned bits) {
   return static_cast<std::int64_t>(std::uint64_t{value} << (64 - bits)) >> (64 - bits);
 }
@@ -60,7 +58,7 @@ std::uint32_t from_memory(std::uint32_t value, unsigned bits, Number number) {
     case Number::uscaled: return real(value);
     case Number::sscaled: return real(static_cast<double>(extended(value, bits)));
     case Number::sint: return static_cast<std::uint32_t>(extended(value, bits));
-    case Number::floating: return bits == 32 ? value : std::bit_cast<std::uint32_t>(half_to_float(value << (bits < 16 ? 15 - bits : 0)));
+    case Number::floating: return bits == 32 ? value : std::bit_cast<std::uint32_t>(half_value(value << (bits < 16 ? 15 - bits : 0)));
     default: return value;
   }
 }
@@ -78,7 +76,7 @@ std::uint32_t to_memory(std::uint32_t reg, unsigned bits, Number number) {
     case Number::sscaled: return whole(std::trunc(value), -most_signed - 1, most_signed);
     case Number::floating:
       if (bits == 32) return reg;
-      return bits == 16 ? float_to_half(static_cast<float>(value)) : value > 0 ? float_to_half(static_cast<float>(value)) >> (15 - bits) : 0;
+      return bits == 16 ? half_of(static_cast<float>(value)) : value > 0 ? half_of(static_cast<float>(value)) >> (15 - bits) : 0;
     default: return reg; // the lowest bits
   }
 }
@@ -137,7 +135,7 @@ void run_typed_load(Wave& wave, const Op& op) {
         wave.vgpr[op.out + i][lane] = value;
         continue;
       }
-      if (!is_integer(t.number)) value = float_to_half(std::bit_cast<float>(value));
+      if (!is_integer(t.number)) value = half_of(std::bit_cast<float>(value));
       std::uint32_t& to = wave.vgpr[op.out + i / 2][lane];
       if (shape.high || i % 2 != 0) to = (to & 0xffff) | value << 16;
       else to = (to & 0xffff0000) | (value & 0xffff);
@@ -159,7 +157,7 @@ void run_typed_store(Wave& wave, const Op& op) {
       if (i < shape.count && shape.half) {
         value = from[i / 2][lane] >> (shape.high || i % 2 != 0 ? 16 : 0) & 0xffff;
         if (t.number == Number::sint) value = static_cast<std::uint32_t>(extended(value, 16));
-        else if (t.number != Number::uint) value = std::bit_cast<std::uint32_t>(half_to_float(value));
+        else if (t.number != Number::uint) value = std::bit_cast<std::uint32_t>(half_value(value));
       }
       element.put(at, t.layout.bits[i], to_memory(value, t.layout.bits[i], t.number));
     }
