@@ -299,6 +299,7 @@ bool bind_matrix(Program& program, Op& op) {
   }
   op.source[2] = make_source(program, matrix->sparse ? out : *in.find(Field::src2), type);
   op.source_count = 3;
+  if (op.source[2].kind == Source::Kind::scalar) return false; // only constants stand for registers here
   if (matrix->sparse) matrix->beside[0] = make_source(program, *in.find(Field::src2), Type::u32);
   if (matrix->scaled) {
     matrix->beside[0] = make_source(program, *in.find(Field::scale0), Type::u32);
