@@ -84,19 +84,27 @@ template <typename T> inline T quieted(T a) {
 }
 
 // IEEE's minNum and maxNum of the mode `IEEE`: a NaN loses against a number, a signaling one wins as a quiet one; -0 < +0.
-// Equal numbers differ at most in their signs.
-template <typename T> inline T number_of(T a, T b, T chosen, T equal) { // `chosen` is b where a comparison with a NaN chose
-  T r = b != b ? a : chosen;
-  r = a == b ? equal : r;
-  const bool signals = is_signaling(a) | is_signaling(b);
-  return signals ? quieted(is_signaling(a) ? a : b) : r;
+// All on bits, since a number's bits in order of size are a signed integer but for the magnitude of negative ones.
+template <typename T, bool most>
+inline typename FloatTraits<T>::Bits number_of(typename FloatTraits<T>::Bits x, typename FloatTraits<T>::Bits y) {
+  using Traits = FloatTraits<T>;
+  using Bits = typename Traits::Bits;
+  using Signed = std::make_signed_t<Bits>;
+  constexpr Bits magnitude = static_cast<Bits>(~Traits::sign);
+  const Signed sx = static_cast<Signed>(x), sy = static_cast<Signed>(y);
+  constexpr Signed flip = static_cast<Signed>(magnitude);
+  const Signed kx = sx < 0 ? sx ^ flip : sx, ky = sy < 0 ? sy ^ flip : sy;
+  const bool nan_x = static_cast<Signed>(x & magnitude) > static_cast<Signed>(Traits::infinity);
+  const bool nan_y = static_cast<Signed>(y & magnitude) > static_cast<Signed>(Traits::infinity);
+  const bool signals_x = nan_x & ((x & Traits::quiet) == 0), signals_y = nan_y & ((y & Traits::quiet) == 0);
+  Bits r = (most ? kx > ky : kx < ky) ? x : y;
+  r = nan_y ? x : r;
+  r = nan_x ? y : r;
+  r = signals_y ? y | Traits::quiet : r;
+  return signals_x ? x | Traits::quiet : r;
 }
-template <typename T> inline T minimum_number(T a, T b) {
-  return number_of(a, b, a < b ? a : b, std::bit_cast<T>(bits_of(a) | bits_of(b)));
-}
-template <typename T> inline T maximum_number(T a, T b) {
-  return number_of(a, b, a > b ? a : b, std::bit_cast<T>(bits_of(a) & bits_of(b)));
-}
+template <typename T> inline T minimum_number(T a, T b) { return std::bit_cast<T>(number_of<T, false>(bits_of(a), bits_of(b))); }
+template <typename T> inline T maximum_number(T a, T b) { return std::bit_cast<T>(number_of<T, true>(bits_of(a), bits_of(b))); }
 template <typename T> inline T median(T a, T b, T c) {
   const T most = maximum_number(maximum_number(a, b), c);
   const T of_ab = maximum_number(a, b), of_ac = maximum_number(a, c), of_bc = maximum_number(b, c);
@@ -114,7 +122,16 @@ template <typename T> inline T maximum(T a, T b) {
 // Denormals of f32 become zero, as in units that don't have them.
 inline f32 flushed(f32 a) { return float_of((bits_of(a) & 0x7f800000) == 0 ? bits_of(a) & 0x80000000 : bits_of(a)); }
 
-// ---- what the hardware approximates, here by polynomials in double that are good to 1e-10 or better ----
+// ---- what the hardware approximates, here by polynomials in double that are good to 1e-9 or better ----
+
+// a · b + c, in one step where the processor has it.
+inline f64 product_sum(f64 a, f64 b, f64 c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 inline f64 power_of_two(i32 exponent) { return double_of(static_cast<u64>(static_cast<i64>(exponent) + 1023) << 52); }
 
@@ -122,17 +139,15 @@ inline f64 exp2_of(f32 a) {
   const f32 bounded = a < -200.0f ? -200.0f : a > 200.0f ? 200.0f : a == a ? a : 0.0f;
   const i32 whole = static_cast<i32>(bounded + (bounded < 0 ? -0.5f : 0.5f));
   const f64 x = (static_cast<f64>(bounded) - whole) * 0.69314718055994531;
-  f64 sum = 1.0 / 3628800;
-  sum = sum * x + 1.0 / 362880;
-  sum = sum * x + 1.0 / 40320;
-  sum = sum * x + 1.0 / 5040;
-  sum = sum * x + 1.0 / 720;
-  sum = sum * x + 1.0 / 120;
-  sum = sum * x + 1.0 / 24;
-  sum = sum * x + 1.0 / 6;
-  sum = sum * x + 0.5;
-  sum = sum * x + 1.0;
-  sum = sum * x + 1.0;
+  f64 sum = 1.0 / 40320;
+  sum = product_sum(sum, x, 1.0 / 5040);
+  sum = product_sum(sum, x, 1.0 / 720);
+  sum = product_sum(sum, x, 1.0 / 120);
+  sum = product_sum(sum, x, 1.0 / 24);
+  sum = product_sum(sum, x, 1.0 / 6);
+  sum = product_sum(sum, x, 0.5);
+  sum = product_sum(sum, x, 1.0);
+  sum = product_sum(sum, x, 1.0);
   return a == a ? sum * power_of_two(whole) : static_cast<f64>(a);
 }
 
@@ -145,17 +160,20 @@ inline f64 log2_of(f32 a) {
   exponent += high;
   const f64 s = (m - 1.0) / (m + 1.0), t = s * s;
   f64 sum = 1.0 / 17;
-  sum = sum * t + 1.0 / 15;
-  sum = sum * t + 1.0 / 13;
-  sum = sum * t + 1.0 / 11;
-  sum = sum * t + 1.0 / 9;
-  sum = sum * t + 1.0 / 7;
-  sum = sum * t + 1.0 / 5;
-  sum = sum * t + 1.0 / 3;
-  sum = sum * t + 1.0;
+  sum = product_sum(sum, t, 1.0 / 15);
+  sum = product_sum(sum, t, 1.0 / 13);
+  sum = product_sum(sum, t, 1.0 / 11);
+  sum = product_sum(sum, t, 1.0 / 9);
+  sum = product_sum(sum, t, 1.0 / 7);
+  sum = product_sum(sum, t, 1.0 / 5);
+  sum = product_sum(sum, t, 1.0 / 3);
+  sum = product_sum(sum, t, 1.0);
   const f64 value = sum * s * 2.8853900817779268 + exponent, infinity = std::numeric_limits<f64>::infinity();
   const f64 nan = std::numeric_limits<f64>::quiet_NaN();
-  return a != a ? static_cast<f64>(a) : a == 0 ? -infinity : a < 0 ? nan : a > 3.4e38f && a > 3.40282347e38f ? infinity : value;
+  f64 r = a < 0 ? nan : value;
+  r = a == 0 ? -infinity : r;
+  r = a == std::numeric_limits<f32>::infinity() ? infinity : r;
+  return a != a ? static_cast<f64>(a) : r;
 }
 
 // Of a in revolutions; a of 256 and beyond is out of the hardware's range.
@@ -164,13 +182,13 @@ inline f64 sine_of(f64 a) {
   const f64 half = turns > 0.25 ? 0.5 - turns : turns < -0.25 ? -0.5 - turns : turns;
   const f64 x = half * 6.2831853071795865, t = x * x;
   f64 sum = -1.0 / 1307674368000.0;
-  sum = sum * t + 1.0 / 6227020800.0;
-  sum = sum * t - 1.0 / 39916800;
-  sum = sum * t + 1.0 / 362880;
-  sum = sum * t - 1.0 / 5040;
-  sum = sum * t + 1.0 / 120;
-  sum = sum * t - 1.0 / 6;
-  sum = sum * t + 1.0;
+  sum = product_sum(sum, t, 1.0 / 6227020800.0);
+  sum = product_sum(sum, t, -(1.0 / 39916800));
+  sum = product_sum(sum, t, 1.0 / 362880);
+  sum = product_sum(sum, t, -(1.0 / 5040));
+  sum = product_sum(sum, t, 1.0 / 120);
+  sum = product_sum(sum, t, -(1.0 / 6));
+  sum = product_sum(sum, t, 1.0);
   return sum * x;
 }
 inline f32 sine(f32 a) {

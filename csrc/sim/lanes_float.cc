@@ -82,11 +82,22 @@ inline f64 trig_preop(f64 a, u32 step) {
   return std::ldexp(static_cast<f64>(part), -53 - shift + (exponent >= 1968 ? 128 : 0));
 }
 
+// As two loops, since the compiler makes no vectors of both at once.
+template <bool most>
+void number_of_three(const Rows& rows) {
+  alignas(64) u32 first[64];
+  u32* const out = rows.out;
+  const u32 *const a = rows.in[0], *const b = rows.in[1], *const c = rows.in[2];
+  for (unsigned i = 0; i < 64; ++i) first[i] = number_of<f32, most>(a[i], b[i]);
+#pragma GCC ivdep
+  for (unsigned i = 0; i < 64; ++i) out[i] = number_of<f32, most>(first[i], c[i]);
+}
+
 constexpr LaneEntry table[] = {
     lanes("v_min_f32", [](f32 a, f32 b) { return minimum_number(a, b); }),
     lanes("v_max_f32", [](f32 a, f32 b) { return maximum_number(a, b); }),
-    lanes("v_min3_f32", [](f32 a, f32 b, f32 c) { return minimum_number(minimum_number(a, b), c); }),
-    lanes("v_max3_f32", [](f32 a, f32 b, f32 c) { return maximum_number(maximum_number(a, b), c); }),
+    {"v_min3_f32", &number_of_three<false>, Type::f32, 3, {Type::f32, Type::f32, Type::f32, Type::none}, false},
+    {"v_max3_f32", &number_of_three<true>, Type::f32, 3, {Type::f32, Type::f32, Type::f32, Type::none}, false},
     lanes("v_med3_f32", [](f32 a, f32 b, f32 c) { return median(a, b, c); }),
     lanes("v_minimum3_f32", [](f32 a, f32 b, f32 c) { return minimum(minimum(a, b), c); }),
     lanes("v_maximum3_f32", [](f32 a, f32 b, f32 c) { return maximum(maximum(a, b), c); }),

@@ -456,3 +456,19 @@ def test_sums_of_brain_floats(simulator):
     for line in ("v_dot2_f32_bf16 v3, v1, v2, v3", "v_dot2c_f32_bf16 v3, v1, v2"):
         got = run(simulator, "gfx950", line, state_with(**rows, v3=c.view(np.uint32))).vgpr[3].view(np.float32)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_accumulation_registers_move(simulator):
+    values = words()
+    lines = ["v_accvgpr_write_b32 a3, v1", "v_accvgpr_mov_b32 a4, a3", "v_accvgpr_read_b32 v2, a4"]
+    after = run(simulator, "gfx942", lines, state_with(v1=values))
+    assert (after.vgpr[2] == values).all()
+    assert (after.vgpr[256 + 3] == values).all()
+
+
+def test_packed_sums_of_products(simulator):
+    a, b, c = RNG.normal(size=(3, 64, 2)).astype(np.float16)
+    rows = {f"v{i + 1}": np.ascontiguousarray(v).view(np.uint32).ravel() for i, v in enumerate((a, b, c))}
+    after = run(simulator, "gfx942", "v_pk_fmac_f16 v3, v1, v2", state_with(**rows))
+    got = np.ascontiguousarray(after.vgpr[3]).view(np.float16).reshape(64, 2)
+    assert (got == (a.astype(float) * b.astype(float) + c.astype(float)).astype(np.float16)).all()
