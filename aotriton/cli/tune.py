@@ -96,7 +96,7 @@ def _add_store(parts: Any) -> None:
     _add_database(parser)
     _add_family(parser)
     parser.add_argument("--tie", type=float, default=0.02, metavar="X", help="medians this close are as fast as each "
-                        "other (default: 0.02)")  # fmt: skip
+                        "other, from 0 to 1 (default: 0.02)")  # fmt: skip
     parser.add_argument("--skip-damaged", action="store_true", help="leave out lines that can't be read")
     parser.set_defaults(run=run)
 

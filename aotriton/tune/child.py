@@ -79,7 +79,7 @@ class _Measured:
         self.answer("at", what="check", position=position, problem=None)
         errors = self.workload.errors(self.gpu, self.functional, launch)
         self.answer("checked", position=position, errors={name: min(e, _LARGEST) for name, e in errors.items()})
-        return all(error <= _WRONG for error in errors.values())
+        return bool(errors) and all(error <= _WRONG for error in errors.values())
 
     def expect(self, arguments: Mapping[str, Any], position: int) -> None:
         """A launch with these arguments goes to the functional that is measured."""

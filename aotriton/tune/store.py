@@ -115,10 +115,13 @@ def store(
     Raises
     ------
     ArgumentError
-        A file can't be read, has damaged lines, or results of functionals or configs that the description doesn't have.
+        `tie` is outside of 0 to 1; a file can't be read, has damaged lines, or results of functionals or configs that
+        the description doesn't have.
     BuildError
         The database is none, is of another schema, or can't be written. It is then what it was.
     """
+    if not 0 <= tie <= 1:
+        raise ArgumentError(f"the tie is {tie}; it is a part of the fastest median, from 0 to 1", "such as --tie 0.02")
     winners: list[Winner] = []
     memory = connect(database)
     new = changed = 0
@@ -201,7 +204,8 @@ def _functional(kernel: Kernel, one: Result) -> Functional:
 
 
 def _right(one: Result) -> bool:
-    return one.status == "ok" and one.times is not None and all(error <= 1 for error in one.errors.values())
+    checked = bool(one.errors) and all(error <= 1 for error in one.errors.values())
+    return one.status == "ok" and one.times is not None and checked
 
 
 def _winner(run: Run, functional: Functional, result: Result, group: Sequence[Result]) -> Winner:

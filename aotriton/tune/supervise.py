@@ -103,6 +103,8 @@ class Supervised:
     def _checked(self, position: int, found: Mapping[str, float]) -> None:
         self.errors[position] = dict(found)
         wrong = [f"{name} is off by {error:.3g} times its bound" for name, error in found.items() if not error <= 1]
+        if not found:
+            wrong = ["its workload checked no output"]
         if wrong:
             self.bad[position] = ("wrong", "; ".join(wrong))
             config = next(one.config for one in self.offer.candidates if one.position == position)

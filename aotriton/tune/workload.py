@@ -35,7 +35,7 @@ class Workload(Protocol):
         """Whether a launch wrote the outputs of a timed problem; a sample of them is enough."""
 
     def errors(self, gpu: Gpu, functional: Functional, launch: Launch) -> dict[str, float]:
-        """Each output's largest error over its bound, on small problems; above 1 the config is wrong."""
+        """Each output's largest error over its bound, on small problems; above 1, or with none, the config is wrong."""
 
 
 _OWN: dict[str, Callable[..., Workload]] = {"flash.attn_fwd": AttentionForward}

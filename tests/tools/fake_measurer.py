@@ -1,7 +1,7 @@
 """In the place of the process that measures a functional: makes results up, and misbehaves where it is told to.
 
-FAKE_MEASURER is a JSON object: what befalls a position (`wrong`, `fault`, `die`, `hang`, `unwritten`), and under
-`problem` a length at which the process is killed; with `start` or `early` it comes to nothing at all.
+FAKE_MEASURER is a JSON object: what befalls a position (`wrong`, `unchecked`, `fault`, `die`, `hang`, `unwritten`), and
+under `problem` a length at which the process is killed; with `start` or `early` it comes to nothing at all.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def main() -> int:
         say("at", what="check", position=position, problem=None)
         what = fate.get(str(position))
         suffer(what)
-        say("checked", position=position, errors={"out": 9.0 if what == "wrong" else 0.5})
-        right += [] if what == "wrong" else [position]
+        errors = {"wrong": {"out": 9.0}, "unchecked": {}}.get(str(what), {"out": 0.5})
+        say("checked", position=position, errors=errors)
+        right += [] if what in ("wrong", "unchecked") else [position]
     for problem in order["problems"] if right else []:
         say("at", what="prepare", position=None, problem=problem)
         length = next(iter(problem.values()), 0)

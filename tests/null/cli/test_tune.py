@@ -93,6 +93,10 @@ def test_store_and_bake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["tune", "bake", "--database", database, "--kernel", "attn_fwd", "--out", tables]) == 0
     assert capsys.readouterr().out == f"1 rules from 1 rows: {tables}\n"
     assert main(["tune", "store", str(tmp_path / "none"), "--database", database]) == 2
+    capsys.readouterr()
+    for tie in ("-1", "nan"):
+        assert main(["tune", "store", str(results), "--database", database, "--tie", tie]) == 2
+        assert "from 0 to 1" in capsys.readouterr().err
     assert main(["tune", "bake", "--database", str(tmp_path / "none"), "--kernel", "attn_fwd", "--out", tables]) == 3
 
 

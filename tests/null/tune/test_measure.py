@@ -143,6 +143,12 @@ def test_wrong_configs_are_told_and_never_timed(go: Go, tmp_path: Path) -> None:
     assert {(one.status, one.times) for one in found} == {("wrong", None)}
 
 
+def test_a_config_of_which_nothing_is_checked_is_wrong(go: Go) -> None:
+    summary, _ = go({"2": "unchecked"})
+    assert (summary.ok, len(summary.wrong)) == (12, 4)
+    assert {one.reason for one in summary.wrong} == {"its workload checked no output"}
+
+
 @pytest.mark.parametrize(
     ("fate", "reason"),
     [("fault", "illegal address"), ("die", "SIGSEGV"), ("hang", "took longer than 2 s"), ("unwritten", "not written")],

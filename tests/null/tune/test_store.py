@@ -63,6 +63,24 @@ def test_errors_beyond_their_bounds_never_win(tmp_path: Path, database: Path) ->
     assert blocks(database) == {512: (128, 4)}
 
 
+def test_what_no_error_was_measured_of_never_wins(tmp_path: Path, database: Path) -> None:
+    path = write(tmp_path / "r.jsonl", result(512, A, 5.0, errors={}), result(512, B, 20.0))
+    keep(path, database)
+    assert blocks(database) == {512: (128, 4)}
+    alone = write(tmp_path / "alone.jsonl", result(512, A, 5.0, errors={}))
+    with pytest.raises(ArgumentError, match="is right and timed"):
+        keep(alone, database)
+
+
+@pytest.mark.parametrize("tie", [-1.0, -1e-9, 1.01, float("inf"), float("nan")])
+def test_a_tie_is_a_part_of_the_fastest(tmp_path: Path, database: Path, tie: float) -> None:
+    path = write(tmp_path / "r.jsonl", result(512, A, 5.0))
+    with pytest.raises(ArgumentError, match=r"the tie is .* from 0 to 1"):
+        keep(path, database, tie=tie)
+    assert not database.exists()
+    assert keep(path, database, tie=0.0).new == 1
+
+
 def test_what_a_row_says(tmp_path: Path, database: Path) -> None:
     keep(write(tmp_path / "r.jsonl", result(512, {**C, "PRE_LOAD_V": True}, 12.3456)), database)
     (row,) = rows(database)
