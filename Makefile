@@ -29,7 +29,7 @@ SOURCES = $(shell find aotriton schema -name '*.py' -o -name '*.json' -o -name "
 
 help:
 	@echo 'make setup     the environment with all tools, the library, the packs of the set `ci`'
-	@echo 'make demo      set up, compile flash attention for GPUs and the host, and run it'
+	@echo 'make demo      set up, compile flash attention for GPUs and the host; run it on a simulated one'
 	@echo 'make test      set up, lint, and run all tests that need no GPU, for about 12 minutes'
 	@echo 'make test-all  everything that this machine can run; results into benchmarks/results/'
 	@echo 'make packs-gpu all that the GPU tests need into build/gpu/, a folder to copy; on any machine'
@@ -110,7 +110,7 @@ setup: $(STAMPS)/dev-env library $(STAMPS)/packs-ci
 demo: $(STAMPS)/demo-env library $(STAMPS)/packs-demo
 	@export AOTRITON_PACK_PATH='$(PACKS_demo)'
 	python -m aotriton demo
-	python examples/sentence_search.py --device host
+	python examples/sentence_search.py --device sim:gfx942
 
 check: $(STAMPS)/dev-env library
 	@ruff check .
