@@ -1,10 +1,12 @@
 """What a call costs on the host, side by side in one run, and what the first launch of a process costs.
 
-    python benchmarks/launch.py [--device cuda:0] [--head-dim 64] [--calls N] [--json FILE]
+    python benchmarks/launch.py [--device cuda:0] [--head-dim 64] [--calls N] [--json FILE] [--without c,kernel]
 
 Each call enqueues one launch on a tiny problem; its time is until it returns. Without --device: `cuda:0` where PyTorch
 sees a GPU, else the recording driver, which costs nothing itself: the figures are then this library's own part. The
-exit status is 1 where one of them is over its bar. Runs from the tree and from the folder of `make packs-gpu`, by its
+exit status is 1 where one of them is over its bar, or has a bar and couldn't be measured: C and C++ calls need the
+program of `cmake --build build/cmake --target launch_cost`, `Kernel.launch` the packs of `make packs-gpu`; `--without`
+says that they are left out on purpose. Runs from the tree and from the folder of `make packs-gpu`, by its
 run.py. The results go to FILE, else into benchmarks/results/ where that is.
 """
 
@@ -26,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import timing
+from launch_report import STEPS, over, show, unmeasured
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -42,17 +45,11 @@ PROGRAM_ROWS = {
     "ours": "C++: the call on a driver that does nothing",
     "ours_decided_anew": "C++: the same, nothing remembered",
 }
-CALLS = ("c_api", "c_api_stream_device", "cpp_v3")
-STEPS = {
-    "context": "the driver's context",
-    "package": "import of the Python package",
-    "library": "library opened",
-    "device": "device opened",
-    "index": "pack found, index checked, choice made",
-    "decoding": "code object decoded",
-    "module": "module loaded by the driver",
-    "launch": "launch",
-}
+CALLS = [PROGRAM_ROWS[name] for name in ("c_api", "c_api_stream_device", "cpp_v3")]
+PYTHON_CALLS = ("aotriton.attn_fwd(q, k, v, out=)", "aotriton.attn_fwd(q, k, v, out=, lse=)")
+BINDING, KERNEL = "pyaotriton attn_fwd, params filled", "aotriton.Kernel.launch, rms_norm"
+# What --without leaves out, and the rows that go with it.
+PARTS = {"c": CALLS, "kernel": [KERNEL]}
 # What belongs to a first launch with the context made; the code object's step is decoding, loading and a choice.
 COUNTED = ("library", "device", "index", "code object", "launch")
 Row = dict[str, Any]
@@ -74,8 +71,9 @@ def program_rows(device: str, calls: int, left_out: list[str]) -> Iterator[Row]:
         file = Path(folder) / "launch.json"
         words = [str(path), "--device", device, "--calls", str(calls), "--json", str(file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if not file.exists():
-            left_out.append(f"C and C++ calls: launch_cost failed: {done.stderr.strip() or done.returncode}")
+        if done.returncode or not file.exists():
+            said = done.stderr.strip() or f"exit code {done.returncode}"
+            left_out.append(f"C and C++ calls and the driver's own launch: launch_cost failed: {said}")
             return
         found = json.loads(file.read_text(encoding="utf-8"))
     for row in found["rows"]:
@@ -121,7 +119,9 @@ def view(tensor: Any) -> Any:
     return {2: T2, 4: T4}[len(tensor.shape)](address, tuple(tensor.shape), strides, kind)
 
 
-def python_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
+def python_calls(
+    device: str, tensors: Tensors, without: list[str], left_out: list[str]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Our own calls from Python."""
     import aotriton
     from pyaotriton import Stream, hipError_t
@@ -129,8 +129,8 @@ def python_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator
 
     q, k, v, out, lse = tensors.q, tensors.k, tensors.v, tensors.out, tensors.lse
     asked = {} if device.startswith(("cuda", "hip")) else {"device": device}  # GPU tensors say where they are
-    yield "aotriton.attn_fwd(q, k, v, out=)", lambda: aotriton.attn_fwd(q, k, v, out=out, **asked)
-    yield "aotriton.attn_fwd(q, k, v, out=, lse=)", lambda: aotriton.attn_fwd(q, k, v, out=out, lse=lse, **asked)
+    yield PYTHON_CALLS[0], lambda: aotriton.attn_fwd(q, k, v, out=out, **asked)
+    yield PYTHON_CALLS[1], lambda: aotriton.attn_fwd(q, k, v, out=out, lse=lse, **asked)
     params, stream = attn_fwd_params(), Stream(tensors.stream)
     params.Q, params.K, params.V, params.Out = (view(tensor) for tensor in (q, k, v, out))
     params.Sm_scale = q.shape[3] ** -0.5
@@ -138,14 +138,16 @@ def python_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator
     if status != hipError_t.hipSuccess:
         left_out.append(f"pyaotriton: {status}")
     else:
-        yield "pyaotriton attn_fwd, params filled", lambda: attn_fwd(params, attn_fwd_params.kVersion, stream)
+        yield BINDING, lambda: attn_fwd(params, attn_fwd_params.kVersion, stream)
+    if "kernel" in without:
+        return
     folder = ROOT / "packs" / "rmsnorm"
     if not folder.is_dir():
         left_out.append("Kernel.launch: the packs of examples/rmsnorm are in the folder of `make packs-gpu` only")
         return
     kernel = aotriton.open_kernel("norm", "rms_norm", folder=folder, device=device)
     arguments = {"X": tensors.x, "W": tensors.w, "Y": tensors.y, "Rows": 4, "Columns": 1000, "Epsilon": 1e-6}
-    yield "aotriton.Kernel.launch, rms_norm", lambda: kernel.launch(**arguments)
+    yield KERNEL, lambda: kernel.launch(**arguments)
 
 
 def other_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -166,16 +168,27 @@ def other_calls(device: str, tensors: Tensors, left_out: list[str]) -> Iterator[
     yield from launch_contenders.triton_calls(tensors.made)
 
 
-def warm_rows(device: str, head_dim: int, calls: int, left_out: list[str]) -> list[Row]:
-    """All rows with what they took; ours with their bars."""
-    rows = list(program_rows(device, calls, left_out))
+def with_bars(rows: list[Row]) -> list[Row]:
+    """The program's rows; C and C++ calls have a bar if the driver's own launch was measured."""
     own = next((row["median"] for row in rows if row["what"] == DRIVER), None)
-    for row in rows:
-        if own is not None and row["what"] in [PROGRAM_ROWS[name] for name in CALLS]:
-            row["bar"] = round(own + OVER_DRIVER, 3)
+    bars = {} if own is None else dict.fromkeys(CALLS, round(own + OVER_DRIVER, 3))
+    return [{**row, "bar": bars[row["what"]]} if row["what"] in bars else row for row in rows]
+
+
+def wanted_rows(without: list[str]) -> dict[str, str]:
+    """By title, the bars in words of the rows that a run must measure."""
+    bars = dict.fromkeys(CALLS, f"driver's own + {OVER_DRIVER:.2f}")
+    bars |= dict.fromkeys((*PYTHON_CALLS, BINDING, KERNEL), f"{PYTHON:.2f}")
+    given_up = [title for part in without for title in PARTS[part]]
+    return {title: bar for title, bar in bars.items() if title not in given_up}
+
+
+def warm_rows(device: str, head_dim: int, calls: int, without: list[str], left_out: list[str]) -> list[Row]:
+    """All rows with what they took; ours with their bars."""
+    rows = [] if "c" in without else with_bars(list(program_rows(device, calls, left_out)))
     tensors = Tensors(device, head_dim)
     rows.append({"what": "clock: nothing called", **timing.sample(lambda: None, tensors.drain, calls)})
-    for what, call in python_calls(device, tensors, left_out):
+    for what, call in python_calls(device, tensors, without, left_out):
         rows.append({"what": what, **timing.sample(call, tensors.drain, calls), "bar": PYTHON})
     for what, call in other_calls(device, tensors, left_out):
         rows.append({"what": what, **timing.sample(call, tensors.drain, calls)})
@@ -190,10 +203,19 @@ def one_process(device: str, head_dim: int, how: str) -> dict[str, float]:
     if done.returncode:
         sys.exit(f"error: {' '.join(command)} failed\n\n{done.stderr}")
     steps: dict[str, float] = json.loads(done.stdout)
-    log = re.search(r"decoding took (\d+) us, the driver (\d+) us", done.stderr)
-    if log is not None:
-        steps["decoding"], steps["module"] = (int(number) / 1000 for number in log.groups())
+    if how == "steps":
+        steps |= from_log(done.stderr)
     return steps
+
+
+def from_log(text: str) -> dict[str, float]:
+    """Decoding and the driver's loading in ms, as the library's log says; the program ends if it doesn't."""
+    log = re.search(r"decoding took (\d+) us, the driver (\d+) us", text)
+    if log is None:
+        wanted = "`decoding took … us, the driver … us`"
+        hint = "is the library that AOTRITON_LIBRARY names of this version?"
+        sys.exit(f"error: the log of a first launch (AOTRITON_DEBUG_LEVEL=3) has no line {wanted}; {hint}\n\n{text}")
+    return dict(zip(("decoding", "module"), (int(number) / 1000 for number in log.groups()), strict=True))
 
 
 def first_launch(device: str, head_dim: int, processes: int) -> dict[str, Any]:
@@ -212,37 +234,6 @@ def first_launch(device: str, head_dim: int, processes: int) -> dict[str, Any]:
     }
 
 
-def verdict(value: float, bar: float | None) -> str:
-    return "" if bar is None else "pass" if value <= bar else "over"
-
-
-def show(found: dict[str, Any]) -> list[str]:
-    """The lines of the table, and what is over."""
-    lines = [f"{'µs of host time a call':<42}{'median':>9}{'p10':>9}{'p90':>9}{'bar':>9}"]
-    for row in found["rows"]:
-        bar = row.get("bar")
-        numbers = "".join(f"{row[key]:>9.2f}" for key in ("median", "p10", "p90"))
-        lines.append(f"{row['what']:<42}{numbers}{'' if bar is None else f'{bar:>9.2f}'} {verdict(row['median'], bar)}")
-    first = found["first_launch"]
-    lines += ["", f"{'first launch in a new process, ms':<42}{'median':>9}"]
-    for name, meaning in STEPS.items():
-        bar = first["decoding_bar"] if name == "decoding" else None
-        said = "" if bar is None else f"{'':18}{bar:>9.2f} {verdict(first['steps'][name], bar)}"
-        lines.append(f"{meaning:<42}{first['steps'][name]:>9.2f}{said}")
-    for what, key in (("from library to launch, in steps", "sum"), ("the same in one call", "whole")):
-        said = f"{'':18}{first['bar']:>9.2f} {verdict(first[key], first['bar'])}"
-        lines.append(f"{what:<42}{first[key]:>9.2f}{said}")
-    return [*lines, *(f"left out: {what}" for what in found["left_out"])]
-
-
-def over(found: dict[str, Any]) -> list[str]:
-    """What is over its bar."""
-    rows = [row["what"] for row in found["rows"] if verdict(row["median"], row.get("bar")) == "over"]
-    first = found["first_launch"]
-    rows += ["first launch"] if verdict(first["whole"], first["bar"]) == "over" else []
-    return rows + (["decoding"] if verdict(first["steps"]["decoding"], first["decoding_bar"]) == "over" else [])
-
-
 def default_device() -> str:
     if importlib.util.find_spec("torch") is not None:
         import torch
@@ -252,6 +243,13 @@ def default_device() -> str:
     return "record:sm_90"
 
 
+def parts(text: str) -> list[str]:
+    found = text.split(",")
+    if not set(found) <= set(PARTS):
+        raise argparse.ArgumentTypeError(f"{text} is not of {', '.join(PARTS)}")
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="cuda:0, record:sm_90, … (default: the GPU, else the recording driver)")
@@ -259,6 +257,9 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=5000, help="of each kind (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=7, help="of first launches (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="where the results go")
+    parser.add_argument(
+        "--without", type=parts, default=[], metavar="PART,…", help=f"rows to leave out: {', '.join(PARTS)}"
+    )
     arguments = parser.parse_args()
     timing.library_on_path()
     sys.path.insert(1, str(ROOT))
@@ -268,10 +269,11 @@ def main() -> int:
     opened = aotriton.open_device(device)
     if not device.startswith(("cuda", "hip")):
         os.environ["AOTRITON_DEVICE"] = device  # how pyaotriton is told
-    left_out: list[str] = []
+    left_out = [f"{', '.join(PARTS[part])}: by --without {part}" for part in arguments.without]
     found = {**timing.facts("launch", opened.description or opened.name)}
     found["problem"] = f"fp16, (1, 8, 128, {arguments.head_dim})"
-    found["rows"] = warm_rows(device, arguments.head_dim, arguments.calls, left_out)
+    found["rows"] = warm_rows(device, arguments.head_dim, arguments.calls, arguments.without, left_out)
+    found["not_measured"] = unmeasured(found["rows"], wanted_rows(arguments.without))
     found["first_launch"] = first_launch(device, arguments.head_dim, arguments.processes)
     if device.startswith("record"):
         left_out.append("any driver's cost: the recording driver notes a launch and returns")
@@ -283,7 +285,7 @@ def main() -> int:
     if path is not None:
         path.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"kept in {path}")
-    return 1 if over(found) else 0
+    return 1 if over(found) or found["not_measured"] else 0
 
 
 if __name__ == "__main__":

@@ -17,19 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
+from launch_report import STEPS
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
 BLOCK = re.compile(r"(<!-- (launch|first-launch|attention) (\S+\.json) -->\n).*?(<!-- end -->)", re.DOTALL)
-STEPS = {
-    "context": "driver's context (not counted)",
-    "package": "Python package imported (not counted)",
-    "library": "library opened",
-    "device": "device opened",
-    "index": "pack found, index checked, choice made",
-    "decoding": "code object decoded",
-    "module": "module loaded by the driver",
-    "launch": "launch",
-}
 
 
 def verdict(value: float, bar: float | None) -> str:
@@ -51,6 +45,8 @@ def launch_table(found: dict[str, Any], path: str) -> Iterator[str]:
     for row in found["rows"]:
         numbers = " | ".join(f"{row[key]:.2f}" for key in ("median", "p10", "p90"))
         yield f"| {row['what']} | {numbers} | {verdict(row['median'], row.get('bar'))} |"
+    for row in found.get("not_measured", []):  # files from before have none
+        yield f"| {row['what']} |  |  |  | {row['bar']} | **not measured** |"
     if found["left_out"]:
         yield f"\nLeft out: {'; '.join(found['left_out'])}."
 

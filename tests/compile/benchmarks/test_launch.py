@@ -26,4 +26,8 @@ def test_it_runs_without_a_gpu(tmp_path):
     steps = found["first_launch"]["steps"]
     assert 0 < steps["decoding"] < found["first_launch"]["sum"]
     assert any("recording driver" in what for what in found["left_out"])
+    if any("launch_cost isn't built" in what for what in found["left_out"]):
+        assert done.returncode == 1
+        assert [row["what"] for row in found["not_measured"]][:1] == ["C: aotriton_attn_fwd"]
+        assert "NOT MEASURED" in done.stdout
     assert "left out: PyTorch's and Triton's launches" in done.stdout

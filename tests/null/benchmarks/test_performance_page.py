@@ -47,6 +47,7 @@ def test_tables_are_made_from_the_files(tables, tmp_path):
     found = {
         "date": "2020-01-02T00:00:00", "commit": "abc", "device": "a GPU", "driver": "1.2", "versions": {"torch": "9"},
         "rows": [{"what": "a call", "median": 3.0, "p10": 2.0, "p90": 4.0, "bar": 2.5}], "left_out": [],
+        "not_measured": [{"what": "C", "bar": "driver's own + 0.50"}],
         "first_launch": {"processes": 7, "steps": step, "sum": 9.0, "whole": 8.0, "bar": 20.0, "decoding_bar": 10.0},
     }  # fmt: skip
     (tmp_path / "launch.json").write_text(json.dumps(found), encoding="utf-8")
@@ -59,6 +60,7 @@ def test_tables_are_made_from_the_files(tables, tmp_path):
     assert "old" not in made
     assert made.startswith("# Page\n<!-- launch launch.json -->\n2020-01-02; commit abc; a GPU; driver 1.2; torch 9.")
     assert "| a call | 3.00 | 2.00 | 4.00 | 2.50 | **over** |" in made
+    assert "| C |  |  |  | driver's own + 0.50 | **not measured** |" in made
     assert "| the same in one call | 8.00 | 20.00 | pass |" in made
     assert "| 64 | 512 | yes | 300 | 200 | 400 | 1.50 | 0.75 | 1.0e-03 | 2.0e-03 |" in made
     assert "1.500 of FLASH, 0.750 of cuDNN" in made
