@@ -6,8 +6,10 @@
 16,384 tokens and a hidden size of 2048, split over batch and heads. All that is compared runs in one process on the
 same tensors, in turns whose order changes, timed by device events over several launches; medians. The first folder of
 packs is timed twice: what lies between its two columns is noise. Two folders compare two builds; without any, the packs
-that the library finds are taken. Writes NAME.json and NAME.md. Runs from the tree and from the folder of
-`make packs-gpu`, by its run.py. PyTorch holds the tensors and is the peer; the library takes no part of it.
+that the library finds are taken. The exit status is 1 if one of ours isn't finite or is beyond the error model's
+bounds, or its error is more than 1.1 times the larger one of the backends. Writes NAME.json and NAME.md. Runs from the
+tree and from the folder of `make packs-gpu`, by its run.py. PyTorch holds the tensors and is the peer; the library
+takes no part of it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import timing
 import torch
+from attention_check import excess, failures
 from attention_report import AGAIN, CHECKED_HEADS, PEER_NAMES, Measured, Row, report
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -105,17 +108,29 @@ def measure(row: Row, dtype: Any, kernels: dict[str, Any], rounds: int) -> Measu
     stream = torch.cuda.current_stream()
     calls: dict[str, Call] = {name: peer(backend, row, q, k, v) for name, backend in PEERS.items()}
     errors = {name: relative_error(call(), exact) for name, call in calls.items()}
-    configs = {}
+    configs, over = {}, {}
     for name, kernel in kernels.items():
         calls[name] = lambda kernel=kernel: kernel.launch(given, stream=stream)
         out.fill_(math.nan)
         lse.fill_(math.nan)
         calls[name]()
-        errors[name] = math.nan if torch.isnan(out).any() or torch.isnan(lse).any() else relative_error(out, exact)
+        finite = bool(torch.isfinite(out).all() and torch.isfinite(lse).all())
+        errors[name] = relative_error(out, exact) if finite else math.nan
+        over[name] = excess(*map(array, (q, k, v, out, lse.view(row.shape[:3]))), row.hdim**-0.5, row.causal)
         configs[name] = config_text(kernel.explain(given))
     samples = in_turns(calls, rounds)
     speed = {name: row.operations / statistics.median(times) / 1e6 for name, times in samples.items()}
-    return Measured(row, speed, samples, errors, configs)
+    return Measured(row, speed, samples, errors, configs, over)
+
+
+def array(tensor: Any) -> Any:
+    """The heads of a tensor that are checked, for NumPy, which has no bf16 of its own."""
+    head = tensor[:1, :CHECKED_HEADS].contiguous()
+    if head.dtype != torch.bfloat16:
+        return head.cpu().numpy()
+    import ml_dtypes
+
+    return head.view(torch.int16).cpu().numpy().view(ml_dtypes.bfloat16)
 
 
 def relative_error(out: Any, exact: Any) -> float:
@@ -155,7 +170,7 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
+def main() -> int:
     arguments = parsed()
     timing.library_on_path()
     from aotriton.runtime import open_kernel
@@ -172,13 +187,15 @@ def main() -> None:
     for row in itertools.starmap(Row, itertools.product(arguments.hdim, arguments.seqlen, causal)):
         results.append(measure(row, DTYPES[arguments.dtype], kernels, arguments.rounds))
         print(row, {name: round(value) for name, value in results[-1].tflops.items()}, file=sys.stderr, flush=True)
-    text = "\n".join(report(results, [*names, AGAIN], facts)) + "\n"
+    wrong = [f"WRONG: {what}" for what in failures(results, [*names, AGAIN])]
+    text = "\n".join([*report(results, [*names, AGAIN], facts), *wrong]) + "\n"
     print(text)
     if arguments.out:
         arguments.out.with_suffix(".md").write_text(text)
         rows = [asdict(one) for one in results]
         arguments.out.with_suffix(".json").write_text(json.dumps({"facts": facts, "rows": rows}, indent=1) + "\n")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

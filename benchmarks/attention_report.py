@@ -37,13 +37,16 @@ class Row:
 
 @dataclass
 class Measured:
-    """What came of a row: by name, TFLOP/s, all samples in microseconds, relative error, and the config that ran."""
+    """What came of a row: by name, TFLOP/s, all samples in microseconds, relative error, the config that ran, and the
+    largest error over its bound (1 is the most).
+    """
 
     row: Row
     tflops: dict[str, float]
     samples: dict[str, list[float]]
     errors: dict[str, float]
     configs: dict[str, str] = field(default_factory=dict)
+    excess: dict[str, float] = field(default_factory=dict)
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -1,0 +1,82 @@
+"""Whether what benchmarks/attention.py times is right, by the error model's bounds and by the backends' errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from attention_report import PEER_NAMES, Measured
+
+__all__ = ["excess", "failures", "sampled"]
+
+ROWS = 64  # of one part of a head; float64 scores of all rows would take longer than the benchmark
+NEAR = 1.1
+"""How far our error may be above the larger one of the backends."""
+
+
+def sampled(length: int) -> list[slice]:
+    """The first, middle and last rows of so many, or all of a few."""
+    if length <= 3 * ROWS:
+        return [slice(0, length)]
+    middle = (length - ROWS) // 2
+    return [slice(start, start + ROWS) for start in (0, middle, length - ROWS)]
+
+
+def excess(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: float, causal: bool) -> float:
+    """The largest error of sampled rows over its bound; above 1 it is wrong.
+
+    Parameters
+    ----------
+    q, k, v, out : array, (batch, heads, length, head dim), fp16, bf16 or fp32
+        The problem, and what was computed.
+    lse : array, (batch, heads, length), fp32
+        The log-sum-exp that was computed.
+    scale : float
+        Of the scores.
+    causal : bool
+        Whether row m sees keys up to m only.
+
+    Returns
+    -------
+    float
+        Infinite where one of `out` or `lse`, of any row, is not finite.
+    """
+    from aotriton.flash.error_model import forward_bound
+    from aotriton.flash.reference import BOTTOM_RIGHT, TOP_LEFT, Window, forward
+
+    if not all(np.isfinite(found.astype(np.float64)).all() for found in (out, lse)):
+        return math.inf
+    largest = 0.0
+    for rows in sampled(q.shape[2]):
+        # The last of these rows sees the last of these keys, so that the mask is the whole problem's.
+        keys = slice(0, rows.stop if causal else k.shape[2])
+        given = q[:, :, rows], k[:, :, keys], v[:, :, keys], scale
+        window = Window(TOP_LEFT, BOTTOM_RIGHT) if causal else None
+        exact, bound = forward(*given, window=window), forward_bound(*given, window=window)
+        for found, wanted, limit in ((out, exact.out, bound.out), (lse, exact.lse, bound.lse)):
+            error = np.abs(found[:, :, rows].astype(np.float64) - wanted)
+            largest = max(largest, float((error / limit).max()))
+    return largest
+
+
+def failures(results: Sequence[Measured], ours: Sequence[str]) -> Iterator[str]:
+    """What of our columns is wrong, a line each, with the row's name.
+
+    Ours has to be finite and within the error model's bounds, and its error at most 1.1 times the larger one of the
+    backends; a backend whose error isn't finite was not measured.
+    """
+    for one in results:
+        peers = [error for name in PEER_NAMES if math.isfinite(error := one.errors.get(name, math.nan))]
+        most = NEAR * max(peers, default=math.inf)
+        for name in ours:
+            error, over = one.errors.get(name, math.nan), one.excess.get(name, math.nan)
+            mask = "causal" if one.row.causal else "not causal"
+            row = f"hdim {one.row.hdim}, seqlen {one.row.seqlen}, {mask}: {name}"
+            if not math.isfinite(error):
+                yield f"{row} is not finite, or was not checked"
+            elif not error <= most:
+                yield f"{row} is off by {error:.2e}, more than {NEAR} times the backends' {max(peers):.2e}"
+            if not over <= 1:
+                yield f"{row} is off by {over:.3g} times its bound"
