@@ -86,8 +86,9 @@ def write_tensor(
     dtype: int,
     sizes: Sequence[int],
     strides: Sequence[int],
+    name: str = "a tensor",
 ) -> None:
-    """Writes an `aotriton_tensor` at `offset` of a struct; its rank is the number of sizes.
+    """Writes an `aotriton_tensor` at `offset` of a struct; its rank is the number of sizes, its name for messages.
 
     Raises
     ------
@@ -96,11 +97,11 @@ def write_tensor(
     """
     rank = len(sizes)
     if rank > MAX_RANK:
-        raise ArgumentError(f"a tensor has {rank} dimensions, {tuple(sizes)}; no kernel takes more than {MAX_RANK}")
+        raise ArgumentError(f"{name} has {rank} dimensions, {tuple(sizes)}; no kernel takes more than {MAX_RANK}")
     try:
         _LAYOUTS[rank].pack_into(target, offset, data, dtype, rank, *sizes, *strides)
     except struct.error as error:
-        what = f"a tensor with sizes {tuple(sizes)} and strides {tuple(strides)}"
+        what = f"{name} with sizes {tuple(sizes)} and strides {tuple(strides)}"
         raise ArgumentError(f"{what}: not all are numbers of 64 bits") from error
 
 

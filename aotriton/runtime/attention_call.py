@@ -61,9 +61,10 @@ def resolve_window(
             return CAUSAL_NONE, 0, 0
         return CAUSAL_WINDOWED, _ALIGNMENTS[causal], _ALIGNMENTS[causal]
     try:
-        left, right = window
-        left, right = index(left), index(right)
-    except (TypeError, ValueError):
+        if len(window) != 2:
+            raise ValueError
+        left, right = index(window[0]), index(window[1])  # by position: an iterator would be used up by the first look
+    except (TypeError, ValueError, LookupError):
         raise ArgumentError(f"window is {window!r}; it is a pair of integers (left, right), -1 for no limit") from None
     if causal is False and left == right == -1:
         return CAUSAL_NONE, 0, 0
@@ -169,7 +170,7 @@ class Call:
         except (TypeError, ValueError, OverflowError):
             raise ArgumentError(f"scale is {scale!r}; it is a number, or None for 1/sqrt(head dim)") from None
         for name, view in self.named:
-            write_tensor(params, _OFFSETS[name], view.data, DTYPES[view.dtype][0], view.shape, view.strides)
+            write_tensor(params, _OFFSETS[name], view.data, DTYPES[view.dtype][0], view.shape, view.strides, name)
         params.causal_type, params.window_left, params.window_right = resolve_window(
             causal, window, q.shape[2], k.shape[2]
         )

@@ -82,7 +82,14 @@ def _array_dtype(array: Any, code: str) -> str:
     return found
 
 
+def _is_masked(array: Any) -> bool:
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and isinstance(array, masked)
+
+
 def _array_view(array: Any, interface: dict[str, Any], device: tuple[int, int]) -> View:
+    if _is_masked(array):
+        raise ArgumentError("it is a masked array, and kernels read no mask; pass its .filled(value) or its .data")
     dtype = _array_dtype(array, interface["typestr"])
     shape = tuple(interface["shape"])
     size = DTYPES[dtype][1]

@@ -72,12 +72,20 @@ def test_plain_attention_and_plain_causal_keep_their_own_values():
         (False, 3, "window is 3"),
         (False, (1, 2, 3), "pair of integers"),
         (False, (1.5, 2), "pair of integers"),
+        (False, iter((1, 2)), "pair of integers"),
+        (False, {1, 2}, "pair of integers"),
+        (False, {"left": 1, "right": 2}, "pair of integers"),
         (True, (1, 2), "contradict"),
     ],
 )
 def test_other_windows_are_refused(causal, window, words):
     with pytest.raises(ArgumentError, match=words):
         resolve_window(causal, window, 4, 4)
+
+
+@pytest.mark.parametrize("pair", [list, np.array])
+def test_a_window_is_any_pair(pair):
+    assert resolve_window(False, pair((2, 1)), 4, 4) == resolve_window(False, (2, 1), 4, 4)
 
 
 def on(kind, number=0):

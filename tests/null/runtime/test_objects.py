@@ -142,6 +142,7 @@ def no_tensor_kinds():
         "odd strides": {"q": np.zeros((*SHAPE[:3], 65), "i1, f2")["f1"][..., :64]},
         "exchanged of a type for no kernel": {"q": Exchanged.kind(0, SHAPE, None, 5, 64)},
         "too many dimensions": {"out": np.zeros((1,) * 9, np.float16)},
+        "a masked array": {"k": np.ma.masked_array(k)},
         "backwards": {"k": k[:, ::-1]},
         "a head dimension that isn't built": dict.fromkeys(("q", "k", "v", "out"), np.zeros((1, 1, 4, 32), np.float16)),
     }
@@ -150,7 +151,7 @@ def no_tensor_kinds():
 WRONG = {
     "scale": [{"scale": "x"}, {"scale": float("inf")}, {"scale": 10**400}, {"scale": 1e300}, {"scale": [1]}],
     "mask": [{"causal": 2}, {"causal": 0}, {"causal": "left"}, {"causal": []}, {"window": 3}, {"window": (1.5, 2)},
-             {"causal": True, "window": (1, 2)}],
+             {"causal": True, "window": (1, 2)}, {"window": (1, 2, 3)}, {"window": {1, 2}}],
     "device": [{"device": "nope"}, {"device": 5}, {"device": "target:sm_90"}, {"device": "record:sm_90:99"}],
     "stream": [{"stream": stream} for stream in (-1, 1 << 64, "0", CudaStream(-5), CudaStream(""))],
 }  # fmt: skip
@@ -171,6 +172,23 @@ def test_both_paths_refuse_with_the_same_words(on_record, general, monkeypatch):
     assert [failure(aotriton.attn_fwd, **call) for call in calls] == fast
     monkeypatch.delenv("AOTRITON_DEVICE")
     assert failure(aotriton.attn_fwd, **right)[0] is aotriton.DeviceError
+
+
+@pytest.mark.parametrize("name", ["out", "lse"])
+def test_outputs_of_too_many_dimensions_are_named(on_record, name):
+    q, k, v, out, lse = numpy_tensors()
+    with pytest.raises(ArgumentError, match=f"^{name} has 9 dimensions"):
+        aotriton.attn_fwd(q, k, v, **{"out": out, "lse": lse, name: np.zeros((1,) * 9, np.float32)})
+
+
+def test_an_iterator_is_no_window_on_either_path(on_record, general):
+    """The first look at one would use it up for the second."""
+    q, k, v, out, _ = numpy_tensors()
+    for switch in (lambda: None, lambda: None, general):
+        switch()
+        with pytest.raises(ArgumentError, match="it is a pair of integers"):
+            aotriton.attn_fwd(q, k, v, out=out, window=iter((1, 2)))
+    assert on_record.launches() == []
 
 
 def test_without_a_device_host_memory_is_refused(on_record, monkeypatch):

@@ -57,6 +57,8 @@ def test_read_only_arrays_are_marked():
         (np.zeros(4, np.complex64), "complex64"),
         (np.zeros(4, "S3"), "S3"),
         (np.zeros(4, [("a", np.int8), ("b", np.float32)])["b"], "strides of"),
+        (np.ma.masked_array(np.zeros(4, np.float32), [0, 1, 0, 0]), "a masked array, and kernels read no mask"),
+        (np.ma.masked_array(np.zeros(4, np.float32)), "pass its .filled(value) or its .data"),
         ([1.0, 2.0], "list"),
         (None, "NoneType"),
     ],
