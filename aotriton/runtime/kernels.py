@@ -9,6 +9,7 @@ import numbers
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from operator import index
 from typing import Any, Self
 
 from aotriton.errors import AotritonError, ArgumentError
@@ -18,6 +19,7 @@ from aotriton.runtime.device import Device, device_for, open_device, stream_addr
 from aotriton.runtime.library import check, library, take_text
 from aotriton.runtime.tensors import view_of
 from aotriton.runtime.view import TensorSpec, View
+from aotriton.runtime.wide import check_wide
 
 __all__ = ["Kernel", "add_pack_path", "open_kernel", "pack_paths"]
 
@@ -45,18 +47,19 @@ def pack_paths() -> list[str]:
 class _Arguments:
     """Named arguments as the C API takes them."""
 
-    __slots__ = ("array", "first", "views")
+    __slots__ = ("array", "first", "views", "wide")
 
     def __init__(self, arguments: dict[str, Any], may_ask: bool) -> None:
         given = {name: value for name, value in arguments.items() if value is not None}
         self.array = (Argument * len(given))()
         self.views: list[tuple[str, View]] = []
         self.first: Any = None
+        self.wide: dict[str, int] = {}
         for position, (name, value) in enumerate(given.items()):
             slot = self.array[position]
-            slot.name = name.encode()
+            slot.name = _encoded(name, "an argument")
             if isinstance(value, numbers.Integral):
-                slot.kind, slot.integer = ArgumentKind.INTEGER, _signed(int(value), name)
+                slot.kind, slot.integer = ArgumentKind.INTEGER, self._signed(int(value), name)
             elif isinstance(value, numbers.Real):
                 slot.kind, slot.real = ArgumentKind.REAL, float(value)
             else:
@@ -68,17 +71,49 @@ class _Arguments:
         view = view_of(value, name, position)
         offset = position * ctypes.sizeof(Argument) + _TENSOR
         self.array[position].kind = ArgumentKind.TENSOR
-        write_tensor(self.array, offset, view.data, DTYPES[view.dtype][0], view.shape, view.strides)
+        write_tensor(self.array, offset, view.data, DTYPES[view.dtype][0], view.shape, view.strides, name)
         if not self.views:
             self.first = value
         self.views.append((name, view))
 
+    def _signed(self, value: int, name: str) -> int:
+        """An integer as the 64 bits that the C API takes, in two's complement."""
+        if not -(1 << 63) <= value < 1 << 64:
+            raise ArgumentError(f"{name} is {_shown(value)}, which 64 bits don't hold")
+        if value < 1 << 63:
+            return value
+        self.wide[name] = value
+        return value - (1 << 64)
 
-def _signed(value: int, name: str) -> int:
-    """An integer as the 64 bits that the C API takes, in two's complement."""
-    if not -(1 << 63) <= value < 1 << 64:
-        raise ArgumentError(f"{name} is {value}, which 64 bits don't hold")
-    return value if value < 1 << 63 else value - (1 << 64)
+
+def _shown(value: int) -> str:
+    """An integer for a message: Python writes none of many thousand digits."""
+    return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
+
+
+def _encoded(name: str, what: str) -> bytes:
+    """A name as the C API takes it."""
+    try:
+        text = name.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{name!r} names {what}, and is no text that UTF-8 can hold") from None
+    if b"\0" in text:
+        raise ArgumentError(f"{name!r} names {what}, and holds a NUL character, which no name does")
+    return text
+
+
+def _config_number(config: Any) -> int:
+    """A forced config as the C API takes it, -1 for none."""
+    if config is None:
+        return -1
+    takes = "it is the position of a config, or None for the look-up table's choice"
+    try:
+        number = index(config)
+    except TypeError:
+        raise ArgumentError(f"config is {config!r}; {takes}") from None
+    if not -(1 << 31) <= number < 1 << 31:
+        raise ArgumentError(f"config is {_shown(number)}; {takes}")
+    return number
 
 
 def _merged(more: Mapping[str, Any] | None, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -224,17 +259,21 @@ class Kernel:
             There is no choice to explain.
         """
         given, options = self._prepare(grid, config, _merged(more, arguments), may_ask=True)
-        text = ctypes.c_void_p()
-        count = len(given.array)
-        status = library().aotriton_kernel_explain(self._handle, given.array, count, options, ctypes.byref(text))
-        trace = take_text(text)
+        status, trace = self._ask(given, options)
         try:
             check(status)
         except AotritonError:
             if not trace:
                 raise
-        explained: dict[str, Any] = json.loads(trace)
-        return explained
+        return trace
+
+    def _ask(self, given: _Arguments, options: Any) -> tuple[int, dict[str, Any]]:
+        """The status of the launch that would follow, and the trace of the choice; empty where there is none."""
+        text = ctypes.c_void_p()
+        count = len(given.array)
+        status = library().aotriton_kernel_explain(self._handle, given.array, count, options, ctypes.byref(text))
+        trace = take_text(text)
+        return status, json.loads(trace) if trace else {}
 
     def _prepare(
         self, grid: Sequence[int] | None, config: int | None, arguments: dict[str, Any], may_ask: bool
@@ -244,7 +283,7 @@ class Kernel:
         given = _Arguments(arguments, may_ask)
         if any(view.device[1] >= 0 for _, view in given.views):
             device_for(given.views, self.device)
-        options = LaunchOptions(ctypes.sizeof(LaunchOptions), None, -1 if config is None else config, 0)
+        options = LaunchOptions(ctypes.sizeof(LaunchOptions), None, _config_number(config), 0)
         if grid is not None:
             try:
                 sizes = [int(size.__index__()) for size in grid]
@@ -254,6 +293,8 @@ class Kernel:
                 raise ArgumentError(f"grid is {tuple(grid)}; it is one to three sizes below 2**32")
             sizes += [1] * (3 - len(sizes))
             options.grid = (ctypes.c_uint32 * 3)(*sizes)
+        if given.wide:
+            check_wide(given.wide, self._ask(given, ctypes.byref(options))[1])
         return given, ctypes.byref(options)
 
     @contextlib.contextmanager
@@ -290,8 +331,8 @@ def open_kernel(
     chosen = open_device(device)
     handle = ctypes.c_void_p()
     where = None if folder is None else os.fsencode(folder)
-    opened = library().aotriton_kernel_open(where, family.encode(), name.encode(), chosen.handle, ctypes.byref(handle))
-    check(opened)
+    names = _encoded(family, "a family"), _encoded(name, "a kernel")
+    check(library().aotriton_kernel_open(where, *names, chosen.handle, ctypes.byref(handle)))
     return Kernel(family, name, chosen, handle)
 
 

@@ -145,9 +145,12 @@ class Arguments {
     if (value == python.none) return true;
     if (count_ == kMost) return false;
     aotriton_argument& argument = arguments_[count_];
-    argument.name = python.to_text(name, nullptr);
+    Size bytes = 0;
+    argument.name = python.to_text(name, &bytes);
     argument.reserved = 0;
-    if (argument.name == nullptr || !read_value(python, value, argument)) return false;
+    // A NUL in a name would end it.
+    if (argument.name == nullptr || std::strlen(argument.name) != static_cast<std::size_t>(bytes)) return false;
+    if (!read_value(python, value, argument)) return false;
     ++count_;
     return true;
   }

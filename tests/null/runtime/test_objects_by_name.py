@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import aotriton
+from aotriton import ArgumentError
+from aotriton.describe import Kernel, Performance
+from aotriton.targets import TARGETS
 from pyaotriton import T2, T4, DType, Stream, hipError_t, last_error
 from pyaotriton.v3.flash import attn_fwd, attn_fwd_params, attn_options
 from tests.tools.attention import params_of
+from tests.tools.fake_code import write_pack
 from tests.tools.tensors import SHAPE, TENSORS, CudaStream, failure, kernel_arguments, numpy_tensors
 
 LAUNCHES = [{}, {"grid": (7,)}, {"grid": [3, 2, 5]}, {"grid": (np.int64(4), 1)}, {"config": 0}, {"stream": 0}]
@@ -56,6 +60,109 @@ def test_both_paths_of_a_kernel_refuse_with_the_same_words(on_record, general):
     assert on_record.launches() == []
     general()
     assert [failure(kernel.launch, **{**arguments, **more}) for more in wrong] == fast
+
+
+CONFIGS = [1 << 40, 1 << 31, -(1 << 31) - 1, 1 << 20000, "x", 0.0, []]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=range(len(CONFIGS)))
+def test_a_config_is_a_position(on_record, config):
+    arguments = kernel_arguments(*numpy_tensors())
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    kernel.launch(arguments)
+    on_record.reset()
+    for call in (kernel.launch, kernel.load, kernel.explain):
+        with pytest.raises(ArgumentError, match=r"config is .*; it is the position of a config, or None"):
+            call(arguments, config=config)
+    assert on_record.launches() == []
+
+
+def test_a_config_may_be_numpys(on_record):
+    arguments = kernel_arguments(*numpy_tensors())
+    aotriton.open_kernel("flash", "attn_fwd").launch(arguments, config=np.int64(0))
+    assert len(on_record.launches()) == 1
+
+
+@pytest.mark.parametrize("name", ["Batch\0", "\0", "Batch\0more"])
+def test_names_are_not_cut_at_a_nul(on_record, general, name):
+    """`Batch` in another's name would be taken for it."""
+    arguments = kernel_arguments(*numpy_tensors())
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    kernel.launch(arguments)
+    on_record.reset()
+    batch = arguments.pop("Batch")
+    for switch in (lambda: None, general):
+        switch()
+        for call in (kernel.launch, kernel.load, kernel.explain):
+            with pytest.raises(ArgumentError, match="holds a NUL"):
+                call({**arguments, name: batch})
+    assert on_record.launches() == []
+    with pytest.raises(ArgumentError, match="names a kernel, and holds a NUL"):
+        aotriton.open_kernel("flash", "attn_fwd\0")
+
+
+def test_names_are_text(on_record):
+    kernel = aotriton.open_kernel("flash", "attn_fwd")
+    for call in (kernel.launch, kernel.load, kernel.explain):
+        with pytest.raises(ArgumentError, match="no text that UTF-8 can hold"):
+            call({**kernel_arguments(*numpy_tensors()), "\ud800": 1})
+
+
+# ---- integers of 2**63 and more ----
+
+COUNTING = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def count(X, rows, many, few, some, BLOCK: tl.constexpr):
+    pass
+"""
+
+
+@pytest.fixture
+def counting(on_record, tmp_path):
+    """A kernel with integers of several types, one of which the description leaves to the call."""
+    source = tmp_path / "count.py"
+    source.write_text(COUNTING)
+    description = Kernel(
+        family="demo", name="count", source=source, ranks={"X": 1},
+        choices={"X": "*fp32", "rows": "i32", "many": "u64", "few": "i64", "some": "fp32"},
+        performance={"BLOCK": Performance(64, [64])}, options={"num_warps": 4, "num_stages": 1}, grid=("rows",),
+    )  # fmt: skip
+    write_pack(tmp_path / "packs", description, TARGETS["sm_90"], {0})
+    kernel = aotriton.open_kernel("demo", "count", tmp_path / "packs", "record:sm_90")
+    arguments = {"X": np.zeros(4, np.float32), "rows": 1, "many": 1, "few": 1, "some": 1.0}
+    kernel.launch(arguments)
+    on_record.reset()
+    return kernel, arguments
+
+
+@pytest.mark.parametrize("value", [1 << 63, (1 << 64) - 1])
+def test_a_u64_takes_integers_of_64_bits(counting, on_record, value):
+    kernel, arguments = counting
+    kernel.load({**arguments, "many": value})
+    kernel.launch({**arguments, "many": value})
+    kernel.launch({**arguments, "many": np.uint64(value)})
+    launches = on_record.launches()
+    assert [one["arguments"][2]["hex"] for one in launches] == [value.to_bytes(8, "little").hex()] * 2
+
+
+@pytest.mark.parametrize("value", [1 << 63, (1 << 64) - 1])
+@pytest.mark.parametrize(("name", "kind"), [("rows", "i32"), ("few", "i64")])
+def test_other_types_dont_take_them_for_negative_numbers(counting, on_record, name, kind, value):
+    kernel, arguments = counting
+    for call in (kernel.launch, kernel.load, kernel.explain):
+        with pytest.raises(ArgumentError, match=f"'{name}' is {value}, which {kind} can't hold"):
+            call({**arguments, name: value})
+    assert on_record.launches() == []
+
+
+def test_real_numbers_are_not_taken_for_negative_ones(counting, on_record):
+    kernel, arguments = counting
+    with pytest.raises(ArgumentError, match=r"give 1\.8446744073709552e\+19"):
+        kernel.launch({**arguments, "some": (1 << 64) - 1})
+    assert on_record.launches() == []
 
 
 # ---- the original's binding ----
