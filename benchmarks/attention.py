@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import timing
 import torch
-from attention_check import excess, failures
+from attention_check import excess, failures, parts_of
 from attention_report import AGAIN, CHECKED_HEADS, PEER_NAMES, Measured, Row, report
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -108,6 +108,7 @@ def measure(row: Row, dtype: Any, kernels: dict[str, Any], rounds: int) -> Measu
     stream = torch.cuda.current_stream()
     calls: dict[str, Call] = {name: peer(backend, row, q, k, v) for name, backend in PEERS.items()}
     errors = {name: relative_error(call(), exact) for name, call in calls.items()}
+    parts = parts_of(*map(array, (q, k, v)), row.hdim**-0.5, row.causal)
     configs, over = {}, {}
     for name, kernel in kernels.items():
         calls[name] = lambda kernel=kernel: kernel.launch(given, stream=stream)
@@ -116,7 +117,7 @@ def measure(row: Row, dtype: Any, kernels: dict[str, Any], rounds: int) -> Measu
         calls[name]()
         finite = bool(torch.isfinite(out).all() and torch.isfinite(lse).all())
         errors[name] = relative_error(out, exact) if finite else math.nan
-        over[name] = excess(*map(array, (q, k, v, out, lse.view(row.shape[:3]))), row.hdim**-0.5, row.causal)
+        over[name] = excess(parts, array(out), array(lse.view(row.shape[:3])))
         configs[name] = config_text(kernel.explain(given))
     samples = in_turns(calls, rounds)
     speed = {name: row.operations / statistics.median(times) / 1e6 for name, times in samples.items()}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from attention_report import PEER_NAMES, Measured
 
-__all__ = ["excess", "failures", "sampled"]
+__all__ = ["Part", "excess", "failures", "parts_of", "sampled"]
 
-ROWS = 64  # of one part of a head; float64 scores of all rows would take longer than the benchmark
+ROWS = 32  # of one part of a head; float64 scores of all rows would take longer than the benchmark
 NEAR = 1.1
 """How far our error may be above the larger one of the backends."""
 
@@ -24,39 +25,64 @@ def sampled(length: int) -> list[slice]:
     return [slice(start, start + ROWS) for start in (0, middle, length - ROWS)]
 
 
-def excess(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: float, causal: bool) -> float:
-    """The largest error of sampled rows over its bound; above 1 it is wrong.
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a problem: their exact output and log-sum-exp, and how far off each element may be."""
+
+    rows: slice
+    exact: Any
+    bound: Any
+
+
+def parts_of(q: Any, k: Any, v: Any, scale: float, causal: bool) -> list[Part]:
+    """What sampled rows of a problem come to, whatever computes it.
 
     Parameters
     ----------
-    q, k, v, out : array, (batch, heads, length, head dim), fp16, bf16 or fp32
-        The problem, and what was computed.
-    lse : array, (batch, heads, length), fp32
-        The log-sum-exp that was computed.
+    q, k, v : array, (batch, heads, length, head dim), fp16, bf16 or fp32
+        The problem.
     scale : float
         Of the scores.
     causal : bool
         Whether row m sees keys up to m only.
+    """
+    from aotriton.flash.error_model import forward_bound
+    from aotriton.flash.reference import BOTTOM_RIGHT, TOP_LEFT, Window, forward
+
+    found = []
+    window = Window(TOP_LEFT, BOTTOM_RIGHT) if causal else None
+    for rows in sampled(q.shape[2]):
+        # The last of these rows sees the last of these keys, so that the mask is the whole problem's.
+        keys = slice(0, rows.stop if causal else k.shape[2])
+        given = q[:, :, rows], k[:, :, keys], v[:, :, keys], scale
+        found.append(Part(rows, forward(*given, window=window), forward_bound(*given, window=window)))
+    return found
+
+
+def excess(parts: Sequence[Part], out: Any, lse: Any) -> float:
+    """The largest error of sampled rows over its bound; above 1 it is wrong.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The problem's.
+    out : array, (batch, heads, length, head dim), of the problem's type
+        What was computed.
+    lse : array, (batch, heads, length), fp32
+        The log-sum-exp that was computed.
 
     Returns
     -------
     float
         Infinite where one of `out` or `lse`, of any row, is not finite.
     """
-    from aotriton.flash.error_model import forward_bound
-    from aotriton.flash.reference import BOTTOM_RIGHT, TOP_LEFT, Window, forward
-
     if not all(np.isfinite(found.astype(np.float64)).all() for found in (out, lse)):
         return math.inf
     largest = 0.0
-    for rows in sampled(q.shape[2]):
-        # The last of these rows sees the last of these keys, so that the mask is the whole problem's.
-        keys = slice(0, rows.stop if causal else k.shape[2])
-        given = q[:, :, rows], k[:, :, keys], v[:, :, keys], scale
-        window = Window(TOP_LEFT, BOTTOM_RIGHT) if causal else None
-        exact, bound = forward(*given, window=window), forward_bound(*given, window=window)
+    for part in parts:
+        exact, bound = part.exact, part.bound
         for found, wanted, limit in ((out, exact.out, bound.out), (lse, exact.lse, bound.lse)):
-            error = np.abs(found[:, :, rows].astype(np.float64) - wanted)
+            error = np.abs(found[:, :, part.rows].astype(np.float64) - wanted)
             largest = max(largest, float((error / limit).max()))
     return largest
 
