@@ -14,7 +14,7 @@ namespace {
 using core::cat;
 using core::Status;
 
-constexpr int kNotInitialized = 3, kDeinitialized = 4;
+constexpr int kNotInitialized = 3, kDeinitialized = 4, kUnknown = 999;
 constexpr int kFirstOfCapture = 900, kLastOfCapture = 908;
 
 // A kernel faulted, or the device did: uncorrectable memory, link, contained; addresses, time, asserts, instructions.
@@ -58,6 +58,9 @@ Status Failures::status(int ordinal, const Failed& failed, std::string_view deta
     text += "; load the code object before the capture begins (Kernel.load, or one launch)";
   } else if (is_one_of(error, kRefusals)) {
     text += "; the process can go on";
+  } else if (error == kUnknown) {
+    text += "; the driver says so too where the device's memory is used up to the last byte: free some and call again; if that "
+            "fails in the same way, what the process has there is lost: end it and start another";
   }
   return Status(AOTRITON_DRIVER_ERROR, std::move(text));
 }

@@ -269,6 +269,7 @@ TEST(each_function_that_fails_once_is_told_and_the_next_call_works) {
       CHECK_EQUAL(status.code(), error == 2 ? AOTRITON_OUT_OF_MEMORY : AOTRITON_DRIVER_ERROR);
       CHECK_CONTAINS(status.text(), std::string(function) + " failed: ");
       CHECK_EQUAL(status.text().find("can go on") == std::string::npos, error == 999);  // nothing is known of that one
+      CHECK_EQUAL(status.text().find("used up to the last byte: free some") != std::string::npos, error == 999);
       load(on, "a", 60000);
     }
   }

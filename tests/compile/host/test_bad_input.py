@@ -104,7 +104,7 @@ def test_read_only_outputs_are_refused():
 
 SIZES = [(-1, 2, 5, 16), (2, 2, -5, 16), (2, 2, 2**40, 16), (2**31, 2**31, 2**31, 16), (2**62, 2, 5, 16)]
 SIZES += [(1, 1, 1, 2**33), (2**40, 1, 1, 16), (1, 2**31, 1, 16)]
-ABSENT = ["cuda:0", "hip:0", "cuda:99", "nonsense", "record:gfx1", "target:gfx942x", "host:5", "sim:gfx942"]
+ABSENT = ["cuda:0", "hip:0", "cuda:99", "nonsense", "record:gfx1", "target:gfx942x", "host:5", "sim:gfx1100"]
 
 
 def ask(q):
