@@ -43,9 +43,13 @@ class Key {
     const auto address = reinterpret_cast<std::uintptr_t>(view.data);
     words_[size_++] = std::uint64_t{static_cast<std::uint32_t>(view.dtype)} | std::uint64_t{rank} << 32 |
                       (address % kAlignment) << 40 | std::uint64_t{address != 0} << 48;
-    for (std::uint32_t i = 0; i < rank; ++i) {
-      words_[size_ + i] = static_cast<std::uint64_t>(view.sizes[i]);
-      words_[size_ + rank + i] = static_cast<std::uint64_t>(view.strides[i]);
+    if (rank == 4) {  // nearly always: a copy of known length is two instructions
+      copy<4>(view);
+    } else {
+      for (std::uint32_t i = 0; i < rank; ++i) {
+        words_[size_ + i] = static_cast<std::uint64_t>(view.sizes[i]);
+        words_[size_ + rank + i] = static_cast<std::uint64_t>(view.strides[i]);
+      }
     }
     size_ += 2 * rank;
   }
@@ -74,6 +78,12 @@ class Key {
   std::uint64_t hash() const;
 
  private:
+  template <std::size_t Rank>
+  void copy(const aotriton_tensor& view) {
+    std::memcpy(&words_[size_], view.sizes, Rank * sizeof *view.sizes);
+    std::memcpy(&words_[size_ + Rank], view.strides, Rank * sizeof *view.strides);
+  }
+
   std::array<std::uint64_t, kMost> words_;  // as many as `size_` were written
   std::size_t size_ = 0;
   bool sound_ = true;

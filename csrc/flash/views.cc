@@ -223,7 +223,7 @@ Range range_of(const aotriton_tensor& view) {
   std::int64_t last = 0;
   for (int i = 0; i < view.rank; ++i) {
     if (view.sizes[i] == 0) return {};
-    last += view.sizes[i] > 1 ? (view.sizes[i] - 1) * view.strides[i] : 0;
+    last += (view.sizes[i] - 1) * view.strides[i];
   }
   const auto begin = reinterpret_cast<std::uintptr_t>(view.data);
   return {begin, begin + static_cast<std::uintptr_t>((last + 1) * element_bytes(view.dtype))};
