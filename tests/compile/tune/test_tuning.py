@@ -121,8 +121,8 @@ def test_from_results_to_what_a_build_ships(family, packs, tmp_path, capsys):
                 median = 5.0 if (one.config["BLOCK_M"], one.config["num_warps"]) == (best, 2) else 9.0
                 problem, times = {"Rows": length}, Times(median, median, median, 3)
                 values = dict(offer.functional.values)
-                errors = {"Y": 0.1}
-                rows.append(Result("first", values, problem, dict(one.config), one.image, "ok", errors=errors, times=times))
+                right = {"errors": {"Y": 0.1}, "times": times}
+                rows.append(Result("first", values, problem, dict(one.config), one.image, "ok", **right))
     with locked(tmp_path / "results.jsonl") as file:
         append(file, [Run("first", kernel.title, "sm_90_mod0", "made up", {}), *rows])
     description, database = str(family / "description.py"), str(tmp_path / "norm.sql")
