@@ -237,7 +237,7 @@ def main() -> None:
     rows: dict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
     for arch, found in results.items():
         for *key, opcode in found:
-            rows[tuple(key)].setdefault(arch, opcode)  # type: ignore[index]
+            rows[tuple(key)].setdefault(arch, opcode)  # type: ignore[index]  # a row is four texts and the opcode
     print(HEAD)
     order = {name: i for i, name in enumerate(FORMATS)}
     for key, opcodes in sorted(rows.items(), key=lambda kv: (order[kv[0][1]], min(kv[1].values()), kv[0])):
